@@ -1,0 +1,2 @@
+// Package goodput measures goodput: records in, report out.
+package goodput

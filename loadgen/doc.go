@@ -1,0 +1,2 @@
+// Package loadgen makes load and yields records.
+package loadgen

@@ -1,0 +1,2 @@
+// Package percentile says how slow is slow.
+package percentile

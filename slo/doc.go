@@ -1,0 +1,2 @@
+// Package slo says what good means.
+package slo
