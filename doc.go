@@ -1,0 +1,19 @@
+// Package goodputkit is the map of the house; there is nothing in it to call.
+//
+// Goodput is the throughput that users feel: requests that succeed and meet their service-level objective, per second.
+//
+//	goodput = successful requests that meet the SLO / time = throughput × attainment
+//
+// Four rooms, one job each. A package may import what stands lower; nothing imports upwards or sideways.
+//
+//	examples/                programs and tests to copy from (a module of its own)
+//	loadgen/                 makes load, yields records
+//	    loadgen/openai       OpenAI-compatible endpoints as a target
+//	    loadgen/llmsim       a simulated LLM engine: as a server, as a target, in virtual time
+//	    loadgen/workload     prompts, length distributions, trace files
+//	goodput/                 records in, report out
+//	slo/     percentile/     what good means    how slow is slow
+//
+// Start with [github.com/goodputkit/goodputkit/goodput] to measure a service that exists, and with
+// [github.com/goodputkit/goodputkit/loadgen] to put load on one.
+package goodputkit

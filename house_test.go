@@ -1,0 +1,82 @@
+package goodputkit
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/goodputkit/goodputkit"
+
+// floor is how high a package stands; an import has to go to a lower floor, or to what beside allows.
+func floor(pkg string) int {
+	if pkg == module {
+		return 4
+	}
+	top, _, _ := strings.Cut(strings.TrimPrefix(pkg, module+"/"), "/")
+	switch top {
+	case "internal":
+		return 0
+	case "slo", "percentile":
+		return 1
+	case "goodput":
+		return 2
+	case "loadgen":
+		return 3
+	}
+	return -1
+}
+
+// beside is which packages of its own room a package may import.
+var beside = map[string][]string{
+	"goodput/curve":       {"goodput"},
+	"goodput/compat":      {"goodput"},
+	"goodput/report":      {"goodput", "goodput/curve"},
+	"goodput/monitor":     {"goodput"},
+	"goodput/admission":   {"goodput"},
+	"goodput/goodputhttp": {"goodput", "goodput/monitor"},
+	"goodput/goodputtest": {"goodput"},
+	"loadgen/workload":    {"loadgen"},
+	"loadgen/openai":      {"loadgen"},
+	"loadgen/httptarget":  {"loadgen"},
+	"loadgen/llmsim":      {"loadgen"},
+	"loadgen/capacity":    {"loadgen"},
+}
+
+func TestArrowsOnlyGoDown(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	require.NoError(t, err)
+	seen := 0
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; seen++ {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		from := floor(p.ImportPath)
+		require.GreaterOrEqual(t, from, 0, "%s stands on no floor", p.ImportPath)
+		for _, imp := range p.Imports {
+			if !strings.HasPrefix(imp, module) {
+				continue
+			}
+			to := floor(imp)
+			require.GreaterOrEqual(t, to, 0, "%s imports %s, which stands on no floor", p.ImportPath, imp)
+			if to == from {
+				name := strings.TrimPrefix(p.ImportPath, module+"/")
+				require.Contains(t, beside[name], strings.TrimPrefix(imp, module+"/"), "%s may not import %s", p.ImportPath, imp)
+				continue
+			}
+			require.Less(t, to, from, "%s imports %s, which stands higher", p.ImportPath, imp)
+		}
+	}
+	require.Greater(t, seen, 4, "go list saw the packages")
+}
