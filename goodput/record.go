@@ -35,6 +35,3 @@ type Record struct {
 	Custom       map[slo.Metric]float64 // values of the caller's own metrics, x_…
 	Limits       map[slo.Metric]float64 // thresholds that this request brought along, in the metric's base unit
 }
-
-// Report is what is read off an Accumulator.
-type Report struct{}
