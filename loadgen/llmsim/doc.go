@@ -1,0 +1,2 @@
+// Package llmsim simulates an LLM inference engine with continuous batching.
+package llmsim
