@@ -1,48 +1,19 @@
 package slo
 
-// Metric names what is measured of a request, or of a population of requests.
-type Metric string
-
-// The metrics. A caller's own metric is any name that begins with "x_": lower is better, and its threshold is a bare
-// number in the caller's unit.
-const (
-	TTFT        Metric = "ttft"         // time to first token, s
-	TTFO        Metric = "ttfo"         // time to first output that is not reasoning, s
-	TPOT        Metric = "tpot"         // mean time per output token after the first, s/token
-	ITL         Metric = "itl"          // every step between tokens, s; a request is judged on its worst
-	E2E         Metric = "e2e"          // end to end, s
-	Speed       Metric = "speed"        // output tokens/s after the first token; higher is better
-	Lag         Metric = "lag"          // how late the client sent the request, s
-	ServiceTTFT Metric = "service_ttft" // ttft counted from the send, s
-	ServiceE2E  Metric = "service_e2e"  // e2e counted from the send, s
-	ErrorRate   Metric = "error_rate"   // share of a population that did not succeed
-	Attainment  Metric = "attainment"   // share of a population that is good; higher is better
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 )
 
-// Percentile is in percent, above 0 and below 100, with at most four decimals.
-type Percentile float64
-
-// The usual percentiles.
+// Bounds of an SLO, so that one from a network or a file cannot cost much.
 const (
-	P50  Percentile = 50
-	P90  Percentile = 90
-	P95  Percentile = 95
-	P99  Percentile = 99
-	P999 Percentile = 99.9
+	MaxText       = 16 << 10 // bytes of text that are read
+	MaxObjectives = 64
 )
-
-// Threshold is a limit in the metric's base unit: seconds, seconds per token, a ratio, or tokens per second.
-// PerToken is added once for each output token; only e2e and service_e2e can have one.
-type Threshold struct {
-	Limit, PerToken float64
-}
-
-// Objective has three parts. The population metrics, ErrorRate and Attainment, have no percentile (0).
-type Objective struct {
-	Metric     Metric
-	Percentile Percentile
-	Threshold  Threshold
-}
 
 // UndefinedRule says what becomes of a request for which an objective's metric is undefined. The empty rule is the
 // default: tpot, itl and speed hold where the answer was one token long and are missed otherwise, and any other metric
@@ -56,13 +27,146 @@ const (
 	UndefinedExcluded UndefinedRule = "excluded" // leaves the objective's share, decides nothing about good
 )
 
-// SLO is a list of objectives, each of which has to hold. Name is for people: it is part of neither the text nor the
-// fingerprint.
+func (r UndefinedRule) check() error {
+	switch r {
+	case UndefinedHolds, UndefinedMisses, UndefinedExcluded:
+		return nil
+	}
+	return problemf(ErrUndefined, "the rule is holds, misses or excluded: write undefined tpot: holds")
+}
+
+// SLO is a list of objectives, each of which has to hold. Their order says under which objective a request that misses
+// several is booked: the first. Name is for people: it is part of neither the text nor the fingerprint. Undefined has
+// the rules that differ from the default, each for a metric on which there is an objective.
+//
+// The zero SLO has no objectives, which Validate refuses.
 type SLO struct {
 	Name       string
 	Objectives []Objective
 	Undefined  map[Metric]UndefinedRule
 }
 
-// Set is an SLO per class of traffic. A class that is not in it is judged by the default that stands beside the set.
-type Set map[string]SLO
+// IsZero reports whether the SLO says nothing, so that encoding/json's omitzero can leave it out.
+func (s SLO) IsZero() bool { return s.Name == "" && len(s.Objectives) == 0 && len(s.Undefined) == 0 }
+
+// Validate refuses an SLO that cannot be meant: no objectives, an invalid one, the same metric and percentile twice, a
+// rule for undefined values that is none or that nothing depends on. The error names the objective and says what would
+// be right; it wraps one of the Err… values of this package.
+func (s SLO) Validate() error {
+	if len(s.Objectives) == 0 {
+		return &invalidError{where: "Objectives", err: emptyProblem()}
+	}
+	if len(s.Objectives) > MaxObjectives {
+		return &invalidError{where: "Objectives", err: problemf(ErrTooLong, "there are %d, at most %d are allowed",
+			len(s.Objectives), MaxObjectives)}
+	}
+	for i, o := range s.Objectives {
+		err := o.check()
+		if err == nil {
+			err = s.checkRepeated(i)
+		}
+		if err != nil {
+			return &invalidError{where: fmt.Sprintf("Objectives[%d], %s", i, quote(o.String())), err: err}
+		}
+	}
+	for _, m := range s.undefinedMetrics() {
+		err := s.checkUndefined(m)
+		if err == nil {
+			err = s.Undefined[m].check()
+		}
+		if err != nil {
+			return &invalidError{where: fmt.Sprintf("Undefined[%s]", quote(string(m))), err: err}
+		}
+	}
+	return nil
+}
+
+func emptyProblem() error {
+	return problemf(ErrEmpty, "an SLO has at least one objective: write ttft p95 < 2s")
+}
+
+// checkRepeated refuses the objective at i where an earlier one has its metric and percentile.
+func (s SLO) checkRepeated(i int) error {
+	o := s.Objectives[i]
+	for _, before := range s.Objectives[:i] {
+		if before.Metric == o.Metric && before.Percentile.PPM() == o.Percentile.PPM() {
+			return problemf(ErrDuplicate, "there is already %q: keep one of the two", before.String())
+		}
+	}
+	return nil
+}
+
+// checkUndefined refuses a rule for undefined values of m where nothing depends on it.
+func (s SLO) checkUndefined(m Metric) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if !m.CanBeUndefined() {
+		return problemf(ErrUndefined, "%s is never undefined for a request: leave the rule out", m)
+	}
+	if !slices.ContainsFunc(s.Objectives, func(o Objective) bool { return o.Metric == m }) {
+		return problemf(ErrUndefined, "there is no objective on %s: leave the rule out", m)
+	}
+	return nil
+}
+
+// undefinedMetrics has the metrics with a rule, in the order of the documentation, the caller's own after them.
+func (s SLO) undefinedMetrics() []Metric {
+	rank := func(m Metric) int {
+		if i := slices.Index(builtin, m); i >= 0 {
+			return i
+		}
+		return len(builtin)
+	}
+	return slices.SortedFunc(maps.Keys(s.Undefined), func(a, b Metric) int {
+		if d := rank(a) - rank(b); d != 0 {
+			return d
+		}
+		return strings.Compare(string(a), string(b))
+	})
+}
+
+// String is the canonical text: the objectives in their order, then the rules for undefined values, joined by commas.
+// Parse gives the SLO back, without its Name. The text of an invalid SLO is for people only.
+func (s SLO) String() string {
+	var parts []string
+	for _, o := range s.Objectives {
+		parts = append(parts, o.String())
+	}
+	for _, m := range s.undefinedMetrics() {
+		parts = append(parts, fmt.Sprintf("undefined %s: %s", m, s.Undefined[m]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// MarshalText is the canonical text, or Validate's error. With it encoding/json, flag.TextVar and YAML libraries take
+// an SLO as one string.
+func (s SLO) MarshalText() ([]byte, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return []byte(s.String()), nil
+}
+
+// UnmarshalText is Parse. The text says nothing about a Name, so there is none afterwards. On an error s is left as it
+// was.
+func (s *SLO) UnmarshalText(text []byte) error {
+	p, err := Parse(string(text))
+	if err == nil {
+		*s = p
+	}
+	return err
+}
+
+// Equal reports whether two SLOs have the same canonical text, which is to say that they judge alike and book alike.
+func (s SLO) Equal(o SLO) bool { return s.String() == o.String() }
+
+// Fingerprint is the first 16 hexadecimal digits of the SHA-256 of the canonical text. It stays the same from run to
+// run and from version to version, so that a report can prove which SLO it was judged by. The order of the objectives
+// is part of it, since it decides under which one a lost request is booked.
+func (s SLO) Fingerprint() string { return fingerprint(s.String()) }
+
+func fingerprint(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

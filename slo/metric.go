@@ -1,0 +1,211 @@
+package slo
+
+import (
+	"slices"
+	"strings"
+)
+
+// Metric names what is measured of a request, or of a population of requests.
+type Metric string
+
+// The metrics. A caller's own metric is any name that begins with "x_": lower is better, and its threshold is a bare
+// number in the caller's unit.
+const (
+	TTFT        Metric = "ttft"         // time to first token, s
+	TTFO        Metric = "ttfo"         // time to first output that is not reasoning, s
+	TPOT        Metric = "tpot"         // mean time per output token after the first, s/token
+	ITL         Metric = "itl"          // every step between tokens, s; a request is judged on its worst
+	E2E         Metric = "e2e"          // end to end, s
+	Speed       Metric = "speed"        // output tokens/s after the first token; higher is better
+	Lag         Metric = "lag"          // how late the client sent the request, s
+	ServiceTTFT Metric = "service_ttft" // ttft counted from the send, s
+	ServiceE2E  Metric = "service_e2e"  // e2e counted from the send, s
+	ErrorRate   Metric = "error_rate"   // share of a population that did not succeed
+	Attainment  Metric = "attainment"   // share of a population that is good; higher is better
+)
+
+// MaxMetricName is the length, in bytes, of the longest name that a caller's own metric can have, "x_" included.
+const MaxMetricName = 64
+
+const customPrefix = "x_"
+
+// builtin is in the order of the documentation, which is also the order of the undefined clauses in canonical text.
+var builtin = []Metric{TTFT, TTFO, TPOT, ITL, E2E, Speed, Lag, ServiceTTFT, ServiceE2E, ErrorRate, Attainment}
+
+// Metrics returns the metrics that this package defines, in the order of the documentation.
+func Metrics() []Metric { return slices.Clone(builtin) }
+
+type kind uint8
+
+const (
+	unknownKind kind = iota
+	timeKind
+	speedKind
+	ratioKind
+	customKind
+)
+
+func (m Metric) kind() kind {
+	switch m {
+	case TTFT, TTFO, TPOT, ITL, E2E, Lag, ServiceTTFT, ServiceE2E:
+		return timeKind
+	case Speed:
+		return speedKind
+	case ErrorRate, Attainment:
+		return ratioKind
+	}
+	if strings.HasPrefix(string(m), customPrefix) {
+		return customKind
+	}
+	return unknownKind
+}
+
+// Unit is the base unit in which the metric's values and thresholds are numbers: "s", "s/token", "tokens/s" or "ratio".
+// It is empty for a caller's own metric, whose unit only the caller knows, and for a name that is no metric.
+func (m Metric) Unit() string {
+	switch m.kind() {
+	case timeKind:
+		if m == TPOT {
+			return "s/token"
+		}
+		return "s"
+	case speedKind:
+		return "tokens/s"
+	case ratioKind:
+		return "ratio"
+	}
+	return ""
+}
+
+// IsTime reports whether values of the metric are times: those whose unit is "s" or "s/token".
+func (m Metric) IsTime() bool { return m.kind() == timeKind }
+
+// HigherIsBetter reports whether the metric is held by reaching its threshold from above: Speed and Attainment.
+// Every other metric is held by staying at or below its threshold.
+func (m Metric) HigherIsBetter() bool { return m == Speed || m == Attainment }
+
+// Population reports whether the metric is a share of a population, and nothing that one request has: ErrorRate and
+// Attainment. An objective on such a metric has no percentile.
+func (m Metric) Population() bool { return m.kind() == ratioKind }
+
+// Custom reports whether the metric is the caller's own, which is to say whether its name begins with "x_".
+func (m Metric) Custom() bool { return m.kind() == customKind }
+
+// Scales reports whether a threshold on the metric may grow with the number of output tokens: E2E and ServiceE2E.
+func (m Metric) Scales() bool { return m == E2E || m == ServiceE2E }
+
+// CanBeUndefined reports whether there are requests of which the metric has no value, so that a rule can say what
+// becomes of them. End-to-end time and lag always have one; of ErrorRate and Attainment a request has none at all.
+func (m Metric) CanBeUndefined() bool {
+	switch m {
+	case TTFT, TTFO, TPOT, ITL, Speed, ServiceTTFT:
+		return true
+	}
+	return m.Custom()
+}
+
+// Validate refuses a name that is no metric, and a caller's own that is not "x_" followed by lower-case letters,
+// digits and underscores, at most MaxMetricName bytes in all. The error wraps ErrMetric.
+func (m Metric) Validate() error {
+	if p := m.check(); p != nil {
+		return &invalidError{where: "metric " + quote(string(m)), err: p}
+	}
+	return nil
+}
+
+func (m Metric) check() error {
+	switch m.kind() {
+	case customKind:
+		return m.checkCustom()
+	case unknownKind:
+		if m == "" {
+			return problemf(ErrMetric, "there is no metric: one of %s, or x_ and a name of your own", metricList())
+		}
+		if near := m.nearest(); near != "" {
+			return problemf(ErrMetric, "unknown metric: write %s (a metric of your own begins with x_)", near)
+		}
+		return problemf(ErrMetric, "unknown metric: it is one of %s, or x_ and a name of your own", metricList())
+	}
+	return nil
+}
+
+func (m Metric) checkCustom() error {
+	if len(m) > MaxMetricName {
+		return problemf(ErrMetric, "the name has %d bytes, at most %d are allowed", len(m), MaxMetricName)
+	}
+	name := strings.TrimPrefix(string(m), customPrefix)
+	if name == "" {
+		return problemf(ErrMetric, "a metric of your own has a name after x_: write x_cost")
+	}
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' {
+			return problemf(ErrMetric, "%q cannot stand in a metric's name: use a to z, 0 to 9 and _", r)
+		}
+	}
+	return nil
+}
+
+func metricList() string {
+	var b strings.Builder
+	for i, m := range builtin {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(m))
+	}
+	return b.String()
+}
+
+// alias holds what other tools call these metrics. They are for hints alone and are not read.
+var alias = map[string]Metric{
+	"latency": E2E, "e2el": E2E, "e2e_latency": E2E, "request_latency": E2E, "duration": E2E,
+	"time_to_first_token": TTFT, "first_token": TTFT,
+	"time_per_output_token": TPOT,
+	"inter_token_latency":   ITL, "tbt": ITL,
+	"errors": ErrorRate, "error": ErrorRate, "failure_rate": ErrorRate,
+	"slo_attainment": Attainment, "success_rate": Attainment,
+	"tps": Speed, "tokens_per_second": Speed,
+}
+
+// nearest is the metric that was probably meant by an unknown name, or "".
+func (m Metric) nearest() Metric {
+	name := string(m)
+	if len(name) > MaxMetricName {
+		return ""
+	}
+	if a, ok := alias[name]; ok {
+		return a
+	}
+	best, at := Metric(""), 0
+	for _, c := range builtin {
+		d := distance(name, string(c))
+		if 2*d <= max(len(name), len(c)) && (best == "" || d < at) {
+			best, at = c, d
+		}
+	}
+	return best
+}
+
+// distance is the number of bytes to insert, delete, replace or swap with their neighbour to make b from a (the
+// optimal string alignment distance).
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,332 @@
+package slo
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Parse reads an SLO as the package documentation describes it. The error is a *ParseError.
+func Parse(text string) (SLO, error) {
+	if len(text) > MaxText {
+		return SLO{}, tooLong(text)
+	}
+	var s SLO
+	var rules []piece // where the metrics of the undefined clauses stand
+	whole := piece{text: text}
+	for _, item := range whole.split(",;\n") {
+		if item = item.trim(); item.empty() {
+			continue
+		}
+		if m, rule, isRule, err := parseUndefined(item); err != nil {
+			return SLO{}, err
+		} else if isRule {
+			if s.Undefined == nil {
+				s.Undefined = map[Metric]UndefinedRule{}
+			}
+			metric := Metric(m.lower())
+			if _, ok := s.Undefined[metric]; ok {
+				return SLO{}, item.failf(ErrDuplicate, "there is already a rule for undefined %s: keep one of the two", metric)
+			}
+			s.Undefined[metric] = rule
+			rules = append(rules, m)
+			continue
+		}
+		o, err := parseObjective(item)
+		if err != nil {
+			return SLO{}, err
+		}
+		if s.Objectives = append(s.Objectives, o); len(s.Objectives) > MaxObjectives {
+			return SLO{}, item.failf(ErrTooLong, "there are more than %d objectives", MaxObjectives)
+		}
+		if err := s.checkRepeated(len(s.Objectives) - 1); err != nil {
+			return SLO{}, item.fail(err)
+		}
+	}
+	if len(s.Objectives) == 0 {
+		return SLO{}, whole.end().fail(emptyProblem())
+	}
+	for _, m := range rules {
+		if err := s.checkUndefined(Metric(m.lower())); err != nil {
+			return SLO{}, m.fail(err)
+		}
+	}
+	return s, nil
+}
+
+// MustParse is Parse for a text that the program itself contains: it panics where Parse has an error.
+func MustParse(text string) SLO {
+	s, err := Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// ParseObjective reads one objective, as Parse reads each of several. The error is a *ParseError.
+func ParseObjective(text string) (Objective, error) {
+	if len(text) > MaxText {
+		return Objective{}, tooLong(text)
+	}
+	item := piece{text: text}.trim()
+	if item.empty() {
+		return Objective{}, item.fail(emptyProblem())
+	}
+	if i := strings.IndexAny(item.text, ",;\n"); i >= 0 {
+		return Objective{}, item.sub(i, i+1).failf(ErrSyntax, "there is to be one objective and no more")
+	}
+	return parseObjective(item)
+}
+
+func tooLong(text string) error {
+	return &ParseError{Pos: MaxText, Err: problemf(ErrTooLong, "the text has %d bytes, at most %d are read", len(text), MaxText)}
+}
+
+// parseUndefined reads "undefined METRIC: RULE". isRule is false where the item is something else.
+func parseUndefined(item piece) (metric piece, rule UndefinedRule, isRule bool, err error) {
+	const keyword = "undefined"
+	if !strings.HasPrefix(item.lower(), keyword) {
+		return piece{}, "", false, nil
+	}
+	rest := item.sub(len(keyword), len(item.text))
+	if trimmed := rest.trimLeft(); !trimmed.empty() && len(trimmed.text) == len(rest.text) && trimmed.text[0] != ':' {
+		return piece{}, "", false, nil // a longer word
+	}
+	parts := rest.split(":")
+	if len(parts) != 2 {
+		return piece{}, "", true, item.failf(ErrUndefined, "a rule has a metric, a colon and holds, misses or excluded: "+
+			"write undefined tpot: holds")
+	}
+	metric, said := parts[0].trim(), parts[1].trim()
+	if err := Metric(metric.lower()).check(); err != nil {
+		return piece{}, "", true, metric.fail(err)
+	}
+	rule = UndefinedRule(said.lower())
+	if err := rule.check(); err != nil {
+		return piece{}, "", true, said.fail(err)
+	}
+	return metric, rule, true, nil
+}
+
+const comparisonRunes = "<>=≤≥!~≠"
+
+func parseObjective(item piece) (Objective, error) {
+	i := strings.IndexAny(item.text, comparisonRunes)
+	if i < 0 {
+		return Objective{}, noComparison(item)
+	}
+	left := item.sub(0, i).trim()
+	op, right := item.sub(i, len(item.text)).take(func(r rune) bool { return strings.ContainsRune(comparisonRunes, r) })
+	right = right.trim()
+
+	subject, err := parseSubject(left)
+	if err != nil {
+		return Objective{}, err
+	}
+	m := subject.metric
+	if err := checkComparison(op, m); err != nil {
+		return Objective{}, err
+	}
+	t, err := parseThreshold(m, right)
+	if err != nil {
+		return Objective{}, err
+	}
+	if err := t.check(m); err != nil {
+		return Objective{}, right.fail(err)
+	}
+	return Objective{m, subject.percentile, t}, nil
+}
+
+func noComparison(item piece) error {
+	metric, _, colon := strings.Cut(item.lower(), ":")
+	if _, ok := vllmMetrics[metric]; ok && colon {
+		return item.failf(ErrComparison, "this is vLLM's form, which ParseVLLM reads: write %s p95 < 2s", vllmMetrics[metric])
+	}
+	subject, err := parseSubject(item)
+	if err != nil && subject.metric == "" {
+		return err
+	}
+	return item.failf(ErrThreshold, "there is no comparison with a threshold: %s", like(subject.metric))
+}
+
+func checkComparison(op piece, m Metric) error {
+	higher := false
+	switch op.text {
+	case "<", "<=", "≤":
+	case ">", ">=", "≥":
+		higher = true
+	default:
+		return op.failf(ErrComparison, "the comparison is one of < <= ≤ > >= ≥: %s", like(m))
+	}
+	switch {
+	case higher == m.HigherIsBetter():
+		return nil
+	case higher:
+		return op.failf(ErrComparison, "lower is better for %s: %s", m, like(m))
+	}
+	return op.failf(ErrComparison, "higher is better for %s: %s", m, like(m))
+}
+
+// subject is what stands before the comparison.
+type subject struct {
+	metric     Metric
+	percentile Percentile
+}
+
+// aggregates are words that people put where the percentile belongs, with the reason why they cannot stand there.
+var aggregates = map[string]string{
+	"avg": mean, "average": mean, "mean": mean,
+	"median": "the median is p50",
+	"max":    "a maximum is one request's bad luck, and grows with the sample: ask for a percentile such as p99.9",
+	"min":    "a minimum is one request's good luck: ask for a percentile such as p95",
+	"sum":    "a sum says nothing of a request: ask for a percentile such as p95",
+	"std":    deviation, "stdev": deviation, "stddev": deviation,
+}
+
+const (
+	mean      = "a mean hides the slow requests: ask for a percentile such as p95"
+	deviation = "a deviation bounds no request: ask for a percentile such as p95"
+)
+
+// aggregateOf finds avg in "avg" and "maximum" too.
+func aggregateOf(word string) (why string, ok bool) {
+	switch word {
+	case "maximum", "minimum":
+		word = word[:3]
+	}
+	why, ok = aggregates[word]
+	return why, ok
+}
+
+func isPercentile(word string) bool {
+	return len(word) > 1 && word[0] == 'p' && strings.IndexByte("0123456789.-+", word[1]) >= 0
+}
+
+// parseSubject reads "ttft p95", "p95 ttft", "p95(ttft)" or, of a population, "error_rate". Where the metric is known
+// and something else is wrong, the subject that comes with the error has the metric.
+func parseSubject(left piece) (subject, error) {
+	if left.empty() {
+		return subject{}, left.failf(ErrMetric, "the metric is missing: write ttft p95 < 2s")
+	}
+	words := subjectWords(left)
+	var metric, percentile, aggregate *piece
+	for i, w := range words {
+		text := w.lower()
+		_, isAggregate := aggregateOf(text)
+		switch {
+		case text == "(" || text == ")":
+		case isAggregate && aggregate == nil:
+			aggregate = &words[i]
+		case isPercentile(text):
+			if percentile != nil {
+				return subject{}, w.failf(ErrPercentile, "there is a percentile already: write an objective for each")
+			}
+			percentile = &words[i]
+		case metric == nil:
+			if strings.IndexByte("0123456789.-", text[0]) >= 0 {
+				return subject{}, w.failf(ErrSyntax, "an objective begins with its metric: write ttft p95 < 2s")
+			}
+			metric = &words[i]
+			if err := Metric(text).check(); err != nil {
+				return subject{}, unknownMetric(w, err)
+			}
+		default:
+			s := subject{metric: Metric(metric.lower())}
+			return s, w.failf(ErrPercentile, "this is no percentile, which is a p and a number such as p95: %s", like(s.metric))
+		}
+	}
+	if metric == nil {
+		return subject{}, left.failf(ErrMetric, "the metric is missing: write ttft p95 < 2s")
+	}
+	s := subject{metric: Metric(metric.lower())}
+	if aggregate != nil {
+		why, _ := aggregateOf(aggregate.lower())
+		return s, aggregate.failf(ErrPercentile, "%s: %s", why, like(s.metric))
+	}
+	if s.metric.Population() {
+		if percentile != nil {
+			return s, percentile.fail(noPercentile(s.metric))
+		}
+		if len(words) > 1 {
+			return s, left.failf(ErrSyntax, "there is nothing to put in parentheses: %s", like(s.metric))
+		}
+		return s, nil
+	}
+	if percentile == nil {
+		return s, left.failf(ErrPercentile, "the percentile is missing: %s", like(s.metric))
+	}
+	if len(words) > 2 && !isCall(words) {
+		return s, left.failf(ErrSyntax, "parentheses stand around the metric alone: write %s(%s)", percentile.lower(), s.metric)
+	}
+	p, err := parsePercentile(*percentile)
+	if err != nil {
+		return s, err
+	}
+	s.percentile = p
+	return s, nil
+}
+
+// unknownMetric adds to the error that p95 belongs apart where the word is such as ttft_p95.
+func unknownMetric(w piece, err error) error {
+	text := w.lower()
+	for _, m := range builtin {
+		rest, ok := strings.CutPrefix(text, string(m))
+		rest = strings.TrimLeft(rest, "_-.:@/")
+		if ok && isPercentile(rest) {
+			return w.failf(ErrMetric, "unknown metric: write %s %s, apart", m, shorten(rest))
+		}
+	}
+	return w.fail(err)
+}
+
+func subjectWords(left piece) []piece {
+	var words []piece
+	for rest := left.trim(); !rest.empty(); rest = rest.trimLeft() {
+		word, after := rest.take(func(r rune) bool { return !unicode.IsSpace(r) && r != '(' && r != ')' })
+		if word.empty() {
+			word, after = rest.sub(0, 1), rest.sub(1, len(rest.text)) // a parenthesis
+		}
+		words, rest = append(words, word), after
+	}
+	return words
+}
+
+// isCall reports whether words are those of p95(ttft).
+func isCall(words []piece) bool {
+	return len(words) == 4 && isPercentile(words[0].lower()) && words[1].text == "(" && words[3].text == ")"
+}
+
+func parsePercentile(w piece) (Percentile, error) {
+	digits := w.text[1:]
+	if !isDecimal(strings.TrimPrefix(digits, "-")) {
+		return 0, w.failf(ErrPercentile, "a percentile is a p and a number, such as p95 or p99.9")
+	}
+	if _, frac, _ := strings.Cut(digits, "."); len(strings.TrimRight(frac, "0")) > 4 {
+		return 0, w.failf(ErrPercentile, "a percentile has at most four decimals, such as p99.9999")
+	}
+	f, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return 0, w.failf(ErrPercentile, "a percentile is above 0 and below 100: write p95")
+	}
+	p := Percentile(f)
+	if err := p.check(); err != nil {
+		return 0, w.fail(err)
+	}
+	return p, nil
+}
+
+// isDecimal reports whether s is digits with at most one point among, before or after them.
+func isDecimal(s string) bool {
+	digits, points := 0, 0
+	for _, c := range []byte(s) {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case c == '.':
+			points++
+		default:
+			return false
+		}
+	}
+	return digits > 0 && points <= 1
+}
