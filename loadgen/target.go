@@ -48,6 +48,8 @@ type Request struct {
 	Messages               []Message      //
 	InputTokens, MaxTokens int            // 0: unknown, no limit
 	Body                   map[string]any // extra fields of the request
+	// Limits are thresholds of its own, in the metric's base unit: for this request they take the place of its class's.
+	Limits map[slo.Metric]float64
 }
 
 // StatusError is an answer whose HTTP status is no success.
@@ -74,5 +76,6 @@ type OutcomeError struct {
 // Error is the outcome and the detail.
 func (e *OutcomeError) Error() string { return e.Outcome.String() + ": " + e.Detail }
 
-// Fail is an error that makes o the outcome of the request, whatever else happened.
+// Fail is an error that makes o the outcome of the request. Only a cancelled context and a deadline that has passed go
+// before it, unless o is itself Dropped, Cancelled, Unfinished or Timeout. A Success cannot fail.
 func Fail(o goodput.Outcome, detail string) error { return &OutcomeError{o, detail} }

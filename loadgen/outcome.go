@@ -1,0 +1,121 @@
+package loadgen
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"syscall"
+
+	"github.com/goodputkit/goodputkit/goodput"
+)
+
+// outcomeOf says how a request ended whose target returned err. ctxErr is the error of the request's context at that
+// time, bytes says that a byte of the response body had come. The first rule that fits decides:
+//
+//  1. no error: success
+//  2. dropped: the target says so, or the client had no descriptor or no port
+//  3. the target says cancelled, unfinished or timeout; the context was cancelled, or its deadline passed
+//  4. the outcome that the target names (OutcomeError)
+//  5. the HTTP status (StatusError)
+//  6. a timeout of the target's own, once it had a connection
+//  7. the loss of the connection: before the first byte, or after it
+//  8. anything else is the server's error
+func outcomeOf(err, ctxErr error, bytes bool) (goodput.Outcome, string) {
+	if err == nil {
+		return goodput.Success, ""
+	}
+	var named *OutcomeError
+	if errors.As(err, &named) {
+		switch o := named.Outcome; {
+		case o == goodput.Dropped, o == goodput.Cancelled, o == goodput.Unfinished, o == goodput.Timeout:
+			return o, clean(named.Detail)
+		case o == 0, o == goodput.Success, o > goodput.Unfinished: // no failure: a mistake in the target
+			named = &OutcomeError{goodput.ServerError, "the target failed with the outcome " + o.String() + ": " + named.Detail}
+		}
+	}
+	detail := clean(err.Error())
+	switch {
+	case exhausted(err):
+		return goodput.Dropped, detail
+	case ctxErr != nil && errors.Is(ctxErr, context.DeadlineExceeded):
+		return goodput.Timeout, detail
+	case ctxErr != nil:
+		return goodput.Cancelled, detail
+	case named != nil:
+		return named.Outcome, clean(named.Detail)
+	}
+	var status *StatusError
+	if errors.As(err, &status) {
+		return statusOutcome(status), detail
+	}
+	lost := goodput.ConnectionError
+	if bytes {
+		lost = goodput.Truncated
+	}
+	var timeout interface{ Timeout() bool }
+	switch {
+	case noConnection(err), errors.Is(err, syscall.ETIMEDOUT): // the kernel gave the connection up
+		return lost, detail
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &timeout) && timeout.Timeout():
+		return goodput.Timeout, detail
+	case errors.Is(err, context.Canceled):
+		return goodput.Cancelled, detail
+	case lostConnection(err):
+		return lost, detail
+	}
+	return goodput.ServerError, detail
+}
+
+// statusOutcome is the outcome of an answer whose HTTP status is no success.
+func statusOutcome(e *StatusError) goodput.Outcome {
+	switch {
+	case e.Code == 408, e.Code == 504:
+		return goodput.Timeout
+	case e.Rejected && (e.Code == 429 || e.Code == 503):
+		return goodput.Rejected
+	case e.Code == 429:
+		return goodput.RateLimited
+	case 300 <= e.Code && e.Code < 500:
+		return goodput.ClientError
+	}
+	return goodput.ServerError
+}
+
+// noConnection: there never was a connection, for whatever reason, a dialler's own timeout included.
+func noConnection(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	if errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" {
+		return true
+	}
+	var record tls.RecordHeaderError
+	var cert *tls.CertificateVerificationError
+	var alert tls.AlertError
+	return errors.As(err, &record) || errors.As(err, &cert) || errors.As(err, &alert)
+}
+
+// lostConnection: the network, or what stands in for it, failed.
+func lostConnection(err error) bool {
+	var netErr net.Error
+	var op *net.OpError
+	var errno syscall.Errno
+	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, io.ErrNoProgress, net.ErrClosed} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	if errors.As(err, &op) || errors.As(err, &errno) {
+		return true
+	}
+	// What net/http's client wraps comes from its transport, except for a URL that it could not use at all.
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Op != "parse"
+	}
+	return errors.As(err, &netErr)
+}
