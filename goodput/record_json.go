@@ -16,16 +16,16 @@ import (
 // The bounds of a record's JSON. They keep small what a damaged or hostile file can do, and every sum of a start and an
 // offset within int64 nanoseconds.
 const (
-	maxRecordLine = 16 << 20       // bytes of one record
-	maxNanos      = int64(1) << 61 // 73 years
-	maxEvents     = 1 << 20        // token events of a record
-	maxCount      = math.MaxInt32  // tokens of an event or a request, attempts: an int on every machine
-	maxClass      = 256            // bytes
-	maxFinish     = 256            // bytes; a longer one is cut
-	maxDetail     = 1024           // bytes; a longer one is cut
-	maxMetrics    = 64             // entries of Custom, and of Limits
-	maxMetricName = 64             // bytes
-	maxLimitNanos = 1 << 51        // 26 days: up to there a float64 of seconds tells nanoseconds apart
+	maxRecordLine = 16 << 20                          // bytes of one record
+	maxNanos      = int64(100 * 365 * 24 * time.Hour) // of an instant from Start, and of Start from the start of a file
+	maxEvents     = 1 << 20                           // token events of a record
+	maxCount      = math.MaxInt32                     // tokens of an event or a request, attempts: an int on every machine
+	maxClass      = 256                               // bytes
+	maxFinish     = 256                               // bytes; a longer one is cut
+	maxDetail     = 1024                              // bytes; a longer one is cut
+	maxMetrics    = 64                                // entries of Custom, and of Limits
+	maxMetricName = 64                                // bytes
+	maxLimitNanos = 1 << 51                           // 26 days: up to there a float64 of seconds tells nanoseconds apart
 )
 
 // A RecordError says which field of a record cannot be meant, by its JSON key, and why. No text of a request or an
@@ -37,9 +37,9 @@ type RecordError struct {
 
 func (e *RecordError) Error() string {
 	if e.Field == "" {
-		return "goodput: record: " + e.Problem
+		return "record: " + e.Problem
 	}
-	return "goodput: record: " + e.Field + ": " + e.Problem
+	return "record: " + e.Field + ": " + e.Problem
 }
 
 func badField(field, format string, args ...any) error {
@@ -64,7 +64,7 @@ func (r *Record) checkBounds() error {
 		d    time.Duration
 	}{{"sent_ns", r.Sent}, {"first_byte_ns", r.FirstByte}, {"first_output_ns", r.FirstOutput}, {"end_ns", r.End}} {
 		if !inNanos(int64(f.d)) {
-			return badField(f.name, "over 73 years from the start")
+			return badField(f.name, "over 100 years from the start")
 		}
 	}
 	if len(r.Tokens) > maxEvents {
@@ -72,7 +72,7 @@ func (r *Record) checkBounds() error {
 	}
 	for i, t := range r.Tokens {
 		if !inNanos(int64(t.At)) {
-			return badField("tokens", "event %d is over 73 years from the start", i)
+			return badField("tokens", "event %d is over 100 years from the start", i)
 		}
 		if t.N < 0 || t.N > maxCount {
 			return badField("tokens", "event %d carries %d tokens, not 0 to %d", i, t.N, maxCount)
@@ -130,7 +130,7 @@ func limitNanos(m slo.Metric, v float64) (ns int64, ok bool) {
 // base unit). In the last three null is a value that is no number.
 //
 // Finish is cut to 256 bytes and Detail to 1,024. What cannot be meant at all is a [*RecordError]: a negative count or
-// one over 2³¹ − 1, over 2²⁰ token events, a time over 73 years from the record's start, a class name over 256 bytes, over 64 metrics in
+// one over 2³¹ − 1, over 2²⁰ token events, a time over 100 years from the record's start, a class name over 256 bytes, over 64 metrics in
 // Custom or Limits, over 16 MiB in all.
 func (r Record) MarshalJSON() ([]byte, error) {
 	b := appendKey([]byte{'{'}, "start_ns")
@@ -153,7 +153,7 @@ func (r *Record) appendLine(b []byte, epoch time.Time) ([]byte, error) {
 	} else {
 		start := int64(r.Start.Sub(epoch))
 		if !inNanos(start) {
-			return b, badField("start_ns", "over 73 years from the file's start")
+			return b, badField("start_ns", "over 100 years from the file's start")
 		}
 		b = strconv.AppendInt(b, start, 10)
 	}

@@ -185,19 +185,6 @@ func (s *recordScanner) object() iter.Seq[[]byte] {
 	}
 }
 
-// array calls item before each item of an array.
-func (s *recordScanner) array(item func()) {
-	if !s.expect('[') || s.accept(']') {
-		return
-	}
-	for {
-		item()
-		if s.accept(']') || !s.expect(',') {
-			return
-		}
-	}
-}
-
 func (s *recordScanner) null() bool {
 	if s.err != nil || s.peek() != 'n' || !s.word("null") {
 		return false
@@ -221,10 +208,7 @@ func (s *recordScanner) integer(field string) int64 {
 		i++
 	}
 	from := i
-	var n uint64
-	for ; i < len(b) && '0' <= b[i] && b[i] <= '9' && i-from < 20; i++ {
-		n = n*10 + uint64(b[i]-'0') // 19 digits fit
-	}
+	n, i := digits(b, from, 20) // 19 fit
 	s.i = i
 	switch {
 	case i == from || i < len(b) && (b[i] == '.' || b[i] == 'e' || b[i] == 'E'):
@@ -253,23 +237,53 @@ func (s *recordScanner) count(field string) int {
 // events reads the token events: [[at, n], …].
 func (s *recordScanner) events() []Token {
 	s.tokens = s.tokens[:0]
-	s.array(func() {
-		s.expect('[')
-		at := s.integer("tokens")
-		s.expect(',')
-		n := s.count("tokens")
-		s.expect(']')
+	if !s.expect('[') || s.accept(']') {
+		return nil
+	}
+	for {
+		t, ok := s.event()
+		if !ok {
+			s.expect('[')
+			t.At = time.Duration(s.integer("tokens"))
+			s.expect(',')
+			t.N = s.count("tokens")
+			s.expect(']')
+		}
 		if len(s.tokens) == maxEvents {
 			s.fail("tokens", fmt.Sprintf("over %d events", maxEvents))
 		}
-		if s.err == nil {
-			s.tokens = append(s.tokens, Token{At: time.Duration(at), N: n})
+		s.tokens = append(s.tokens, t)
+		if s.accept(']') || !s.expect(',') {
+			return slices.Clone(s.tokens)
 		}
-	})
-	if len(s.tokens) == 0 {
-		return nil
 	}
-	return slices.Clone(s.tokens)
+}
+
+// event reads one token event where it is written without spaces, as ours are, and both numbers are of ordinary size;
+// else it reads nothing.
+func (s *recordScanner) event() (Token, bool) {
+	b := s.b[s.i:]
+	if len(b) == 0 || b[0] != '[' {
+		return Token{}, false
+	}
+	at, i := digits(b, 1, 18)
+	if i == len(b) || b[i] != ',' {
+		return Token{}, false
+	}
+	n, j := digits(b, i+1, 9)
+	if i == 1 || j == i+1 || j == len(b) || b[j] != ']' || b[1] == '0' && i > 2 || b[i+1] == '0' && j > i+2 {
+		return Token{}, false
+	}
+	s.i += j + 1
+	return Token{At: time.Duration(at), N: int(n)}, true
+}
+
+// digits reads at most most digits from b[i] on and says where they end.
+func digits(b []byte, i, most int) (n uint64, end int) {
+	for last := min(len(b), i+most); i < last && '0' <= b[i] && b[i] <= '9'; i++ {
+		n = n*10 + uint64(b[i]-'0')
+	}
+	return n, i
 }
 
 func (s *recordScanner) outcome() Outcome {

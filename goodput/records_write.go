@@ -1,0 +1,105 @@
+package goodput
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// A RecordWriter writes a file of records: a [RecordsHeader], a line for each record as [Record.MarshalJSON] describes
+// it, with start_ns counted from the header's Start, and a [RecordsFooter], without which a reader takes the file for
+// incomplete. Prompts and answers are in none of them. Its methods may be called from any goroutine; the records stand
+// in the order of the calls.
+//
+// The lines go through a buffer of 64 KiB, so a Write may wait for the writer below.
+type RecordWriter struct {
+	epoch time.Time
+	lines sync.Pool // *[]byte
+
+	mu      sync.Mutex
+	w       *bufio.Writer
+	records uint64
+	leftOut uint64
+	err     error // of the writer below, or ErrClosed
+}
+
+// NewRecordWriter writes the header to w. It refuses one that cannot be meant: no Start, an invalid SLO, a window that
+// ends before it begins, over 1 MiB in all.
+func NewRecordWriter(w io.Writer, h RecordsHeader) (*RecordWriter, error) {
+	line, err := h.line()
+	if err != nil {
+		return nil, fmt.Errorf("goodput: header of records: %w", err)
+	}
+	rw := &RecordWriter{epoch: h.Start, w: bufio.NewWriterSize(w, 64<<10)}
+	_, err = rw.w.Write(line)
+	return rw, err
+}
+
+// Write appends r, and keeps nothing of it. A [*RecordError] means that this record cannot be written; the file is then
+// incomplete and its footer says so, but it goes on. Any other error is that of the writer below and stays.
+func (w *RecordWriter) Write(r *Record) error {
+	buf, _ := w.lines.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	line, err := r.appendLine((*buf)[:0], w.epoch)
+	*buf = line
+	if cap(line) <= 1<<20 { // the odd giant is not kept
+		defer w.lines.Put(buf)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	if err != nil {
+		w.leftOut++
+		return err
+	}
+	w.records++
+	_, w.err = w.w.Write(append(line, '\n'))
+	return w.err
+}
+
+// Flush hands everything that was written to the writer below.
+func (w *RecordWriter) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = w.w.Flush()
+	}
+	return w.err
+}
+
+// Close writes the footer and flushes; the writer below stays open. Records are counted here, and records that Write
+// refused are added to LeftOut. Where any was left out the file says that it is incomplete, whatever f says; if f calls
+// it complete, Close returns an error that is [ErrIncomplete]. Without a Close, or after an error of the writer below,
+// the file has no footer.
+func (w *RecordWriter) Close(f RecordsFooter) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	claimed := f.Complete
+	f.Records = w.records
+	f.LeftOut += w.leftOut
+	f.Complete = f.Complete && f.LeftOut == 0
+	line, err := f.line(w.epoch)
+	if err != nil {
+		return fmt.Errorf("goodput: footer of records: %w", err)
+	}
+	if _, w.err = w.w.Write(line); w.err == nil {
+		w.err = w.w.Flush()
+	}
+	if w.err != nil {
+		return w.err
+	}
+	w.err = ErrClosed
+	if claimed && !f.Complete {
+		return fmt.Errorf("goodput: the file of records is %w: %d left out", ErrIncomplete, f.LeftOut)
+	}
+	return nil
+}
