@@ -1,16 +1,25 @@
 package goodput
 
+import (
+	"encoding/json"
+	"math"
+)
+
 // HealthVerdict says whether the client's own condition lets its figures be believed.
 type HealthVerdict string
 
-// The verdicts.
+// The verdicts. The empty one: nobody judged.
 const (
-	Valid   HealthVerdict = "valid"
-	Suspect HealthVerdict = "suspect"
-	Invalid HealthVerdict = "invalid"
+	Valid   HealthVerdict = "valid"   // nothing is known against the figures
+	Suspect HealthVerdict = "suspect" // the client may have had a part in them: read the reasons first
+	Invalid HealthVerdict = "invalid" // they show the client, and not the server
 )
 
-// ClientHealth is what whoever generated the load says of itself.
+// ClientHealth is what whoever generated the load says of itself: a benchmark is worth what its client is worth. Its
+// figures are of the whole run, warm-up included, for a client that was busy then may not have recovered.
+//
+// Its JSON is stable as a [Report]'s is: keys are added, none changes its meaning. A lag that does not exist is NaN here
+// and null in JSON; where nothing was sent there is none.
 type ClientHealth struct {
 	Verdict HealthVerdict `json:"verdict"`
 	Reasons []string      `json:"reasons,omitempty"` // why it is not valid, one sentence each
@@ -20,4 +29,61 @@ type ClientHealth struct {
 	LagP99  float64       `json:"lag_p99_s"`
 	LagMax  float64       `json:"lag_max_s"`
 	Retried uint64        `json:"retried"` // requests repeated because a kept-alive connection had been closed
+}
+
+// Sound reports whether nothing is known against the client: its verdict is Valid, or nobody judged. A nil
+// ClientHealth, of a client that nobody measured, is sound in this sense.
+func (h *ClientHealth) Sound() bool { return h == nil || h.Verdict == Valid || h.Verdict == "" }
+
+// Delivered is the share of the requests due that were really sent; NaN where none was due.
+func (h *ClientHealth) Delivered() float64 {
+	if h.Offered == 0 {
+		return math.NaN()
+	}
+	return float64(h.Sent) / float64(h.Offered)
+}
+
+// healthFields has ClientHealth's fields without its methods.
+type healthFields ClientHealth
+
+// healthLine is ClientHealth as JSON: the numbers that may be absent take the place of the fields of their name.
+type healthLine struct {
+	healthFields
+	LagP50 *float64 `json:"lag_p50_s"`
+	LagP99 *float64 `json:"lag_p99_s"`
+	LagMax *float64 `json:"lag_max_s"`
+}
+
+// MarshalJSON writes the keys in the fields' tags, null for a lag that there is not.
+func (h ClientHealth) MarshalJSON() ([]byte, error) {
+	l := healthLine{healthFields: healthFields(h)}
+	if h.Sent > 0 {
+		l.LagP50, l.LagP99, l.LagMax = numberOrNull(h.LagP50), numberOrNull(h.LagP99), numberOrNull(h.LagMax)
+	}
+	return json.Marshal(l)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A lag that is null or absent is NaN.
+func (h *ClientHealth) UnmarshalJSON(data []byte) error {
+	var l healthLine
+	if err := json.Unmarshal(data, &l); err != nil {
+		return err
+	}
+	*h = ClientHealth(l.healthFields)
+	h.LagP50, h.LagP99, h.LagMax = numberOrNaN(l.LagP50), numberOrNaN(l.LagP99), numberOrNaN(l.LagMax)
+	return nil
+}
+
+func numberOrNull(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+func numberOrNaN(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
 }

@@ -1,6 +1,7 @@
 package goodput
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -185,16 +186,13 @@ func (s *recordScanner) object() iter.Seq[[]byte] {
 	}
 }
 
+// null steps over a null if it comes next.
 func (s *recordScanner) null() bool {
-	if s.err != nil || s.peek() != 'n' || !s.word("null") {
+	if s.err != nil || s.peek() != 'n' || !bytes.HasPrefix(s.b[s.i:], []byte("null")) {
 		return false
 	}
 	s.i += len("null")
 	return true
-}
-
-func (s *recordScanner) word(w string) bool {
-	return len(s.b)-s.i >= len(w) && string(s.b[s.i:s.i+len(w)]) == w
 }
 
 // integer reads a whole number written without fraction and exponent.
@@ -341,17 +339,13 @@ func (s *recordScanner) put(field string, m *map[slo.Metric]float64, key []byte,
 	}
 }
 
-// text reads a string. It is good until the next scan.
+// text reads a string: a key where field is empty. It is good until the next scan.
 func (s *recordScanner) text(field string) []byte {
 	if s.err != nil {
 		return nil
 	}
 	if s.peek() != '"' {
-		if field == "" {
-			s.syntax()
-		} else {
-			s.fail(field, "not a string")
-		}
+		s.noText(field)
 		return nil
 	}
 	for i := s.i + 1; i < len(s.b); i++ {
@@ -365,9 +359,17 @@ func (s *recordScanner) text(field string) []byte {
 	}
 	var text string
 	if err := json.Unmarshal(s.value(), &text); err != nil {
-		s.syntax()
+		s.noText(field)
 	}
 	return []byte(text)
+}
+
+func (s *recordScanner) noText(field string) {
+	if field == "" { // a key
+		s.syntax()
+	} else {
+		s.fail(field, "not a string")
+	}
 }
 
 // value steps over any value and returns its bytes. They may still be no JSON: only the end is found.

@@ -59,8 +59,8 @@ func (r *RecordReader) Header() RecordsHeader { return r.header }
 func (r *RecordReader) Footer() (RecordsFooter, bool) { return r.footer, r.footed }
 
 // All yields the records in the order of the file; each is the caller's to keep. An error ends the sequence and comes
-// with a nil Record. It is a [*LineError], and [ErrIncomplete] where records are missing. That is known at the end only: what was made of the records until then is to be
-// thrown away. All reads on where it stopped before; after the end it yields nothing.
+// with a nil Record: a [*LineError], which is [ErrIncomplete] where records are missing. That may be known only at the
+// end: what was made of the records until then is worth nothing. Another All reads on from where the last one stopped.
 func (r *RecordReader) All() iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for !r.done {
@@ -98,57 +98,55 @@ func (r *RecordReader) next() (*Record, error) {
 	}
 	rec := new(Record)
 	start, err := r.scanner.scan(line, rec)
-	if err == nil && start.there && !inNanos(start.ns) {
-		err = badField("start_ns", "over 100 years from the file's start")
+	if err == nil && start.there {
+		if !inNanos(start.ns) {
+			err = badField("start_ns", "over 100 years from the file's start")
+		}
+		rec.Start = r.header.Start.Add(time.Duration(start.ns))
 	}
 	if err != nil {
-		if r.lines.torn && r.incomplete {
-			return nil, io.EOF
-		}
-		if r.lines.torn {
-			err = fmt.Errorf("%w: the last line is torn: %w", ErrIncomplete, err)
-		}
-		return nil, err
-	}
-	if start.there {
-		rec.Start = r.header.Start.Add(time.Duration(start.ns))
+		return nil, r.torn(err)
 	}
 	r.records++
 	return rec, nil
 }
 
-// end reads the footer.
+// torn is what an error in the current line comes to: if its line feed is missing, somebody was cut off while writing it.
+func (r *RecordReader) torn(err error) error {
+	switch {
+	case err == io.EOF || !r.lines.torn:
+		return err
+	case r.incomplete:
+		return io.EOF
+	default:
+		return fmt.Errorf("%w: it breaks off in a line: %w", ErrIncomplete, err)
+	}
+}
+
+// end reads the footer. It returns io.EOF where all is well.
 func (r *RecordReader) end(line []byte) error {
 	if len(line) > maxHeaderLine {
 		return errTooLong(maxHeaderLine)
 	}
 	f, err := parseFooter(line, r.header.Start)
 	if err != nil {
-		if r.lines.torn && r.incomplete {
-			return io.EOF
-		}
-		return err
+		return r.torn(err)
 	}
 	r.footer, r.footed = f, true
-	if f.Records < r.records {
+	switch {
+	case f.Records < r.records:
 		return fmt.Errorf("the footer counts %d records, and there are %d", f.Records, r.records)
+	case r.incomplete:
+	case f.Records > r.records:
+		return fmt.Errorf("%w: the footer counts %d records, and there are %d", ErrIncomplete, f.Records, r.records)
+	case !f.Complete:
+		return fmt.Errorf("%w, as the footer says: %d records left out", ErrIncomplete, f.LeftOut)
 	}
-	if !r.incomplete {
-		switch {
-		case f.Records > r.records:
-			return fmt.Errorf("%w: the footer counts %d records, and there are %d", ErrIncomplete, f.Records, r.records)
-		case !f.Complete:
-			return fmt.Errorf("%w, as the footer says: %d records left out", ErrIncomplete, f.LeftOut)
-		}
-	}
-	switch _, err := r.lines.next(maxRecordLine); err {
-	case io.EOF:
-		return io.EOF
-	case nil:
+	_, err = r.lines.next(maxRecordLine)
+	if err == nil {
 		return errors.New("the file goes on after its footer")
-	default:
-		return err
 	}
+	return err
 }
 
 // lineReader reads lines of bounded length and counts them. Empty ones are skipped.

@@ -45,6 +45,7 @@ func (w *RecordWriter) Write(r *Record) error {
 		buf = new([]byte)
 	}
 	line, err := r.appendLine((*buf)[:0], w.epoch)
+	line = append(line, '\n')
 	*buf = line
 	if cap(line) <= 1<<20 { // the odd giant is not kept
 		defer w.lines.Put(buf)
@@ -59,7 +60,7 @@ func (w *RecordWriter) Write(r *Record) error {
 		return err
 	}
 	w.records++
-	_, w.err = w.w.Write(append(line, '\n'))
+	_, w.err = w.w.Write(line)
 	return w.err
 }
 
