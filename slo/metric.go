@@ -163,13 +163,13 @@ var alias = map[string]Metric{
 	"time_per_output_token": TPOT,
 	"inter_token_latency":   ITL, "tbt": ITL,
 	"errors": ErrorRate, "error": ErrorRate, "failure_rate": ErrorRate,
-	"slo_attainment": Attainment, "success_rate": Attainment,
-	"tps": Speed, "tokens_per_second": Speed,
+	"slo_attainment": Attainment,
+	"tps":            Speed, "tokens_per_second": Speed,
 }
 
 // nearest is the metric that was probably meant by an unknown name, or "".
 func (m Metric) nearest() Metric {
-	name := string(m)
+	name := strings.ToLower(string(m))
 	if len(name) > MaxMetricName {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package slo
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -143,11 +144,16 @@ func noComparison(item piece) error {
 		return item.failf(ErrComparison, "this is vLLM's form, which ParseVLLM reads: write %s p95 < 2s", vllmMetrics[metric])
 	}
 	subject, err := parseSubject(item)
-	if err != nil && subject.metric == "" {
-		return err
+	switch {
+	case err == nil:
+		return item.failf(ErrThreshold, "there is no comparison with a threshold: %s", like(subject.metric))
+	case subject.metric != "" && slices.ContainsFunc(subjectWords(item), startsWithDigit):
+		return item.failf(ErrComparison, "there is no comparison before the threshold: %s", like(subject.metric))
 	}
-	return item.failf(ErrThreshold, "there is no comparison with a threshold: %s", like(subject.metric))
+	return err
 }
+
+func startsWithDigit(w piece) bool { return w.text[0] >= '0' && w.text[0] <= '9' }
 
 func checkComparison(op piece, m Metric) error {
 	higher := false

@@ -1,6 +1,7 @@
 package slo
 
 import (
+	"errors"
 	"math/big"
 	"strconv"
 	"strings"
@@ -50,28 +51,27 @@ func parseThreshold(m Metric, right piece) (Threshold, error) {
 // parseBare reads the number of a caller's own metric.
 func parseBare(m Metric, right piece) (Threshold, error) {
 	f, err := strconv.ParseFloat(right.text, 64)
+	mantissa, ok := mantissaOf(right.lower())
 	switch {
-	case err != nil && f != 0: // out of range
-		return Threshold{}, right.failf(ErrThreshold, "the threshold is too great: %s", like(m))
-	case err != nil || !isBare(right.text):
+	case errors.Is(err, strconv.ErrRange), err == nil && f == 0 && strings.ContainsAny(mantissa, "123456789"):
+		return Threshold{}, right.failf(ErrThreshold, "no float64 is so great or so small: %s", like(m))
+	case err != nil || !ok:
 		return Threshold{}, right.failf(ErrThreshold,
 			"the threshold of a metric of your own is a bare number, in your unit: %s", like(m))
 	}
 	return Threshold{Limit: f}, nil
 }
 
-// isBare leaves out what strconv reads beside decimal numbers: hexadecimal, underscores, a sign, names. A negative
-// number and nan pass here, since the check of the threshold has better words for them.
-func isBare(s string) bool {
-	if s = strings.TrimPrefix(s, "-"); strings.EqualFold(s, "nan") || strings.EqualFold(s, "inf") {
-		return true
+// mantissaOf is what stands before the exponent. It is not ok for what strconv reads beside decimal numbers:
+// hexadecimal, underscores, a plus sign, names. A negative number, nan and inf pass, since the check of the threshold
+// has better words for them.
+func mantissaOf(s string) (mantissa string, ok bool) {
+	s = strings.TrimPrefix(s, "-")
+	if s == "nan" || s == "inf" {
+		return "", true
 	}
-	mantissa, exponent, found := strings.Cut(strings.ToLower(s), "e")
-	if !isDecimal(mantissa) {
-		return false
-	}
-	exponent = strings.TrimLeft(exponent, "+-")
-	return !found || isDecimal(exponent)
+	mantissa, _, _ = strings.Cut(s, "e")
+	return mantissa, isDecimal(mantissa)
 }
 
 func isUnitRune(r rune) bool {
@@ -79,6 +79,9 @@ func isUnitRune(r rune) bool {
 }
 
 func isNumberRune(r rune) bool { return r >= '0' && r <= '9' || r == '.' }
+
+// maxNumber bounds the exact arithmetic on what may come from a network.
+const maxNumber = 64
 
 func parseTerm(m Metric, p piece) (term, error) {
 	t := term{whole: p}
@@ -95,7 +98,13 @@ func parseTerm(m Metric, p piece) (term, error) {
 		if !isDecimal(q.number.text) {
 			return t, p.failf(ErrThreshold, "a threshold is a number with its unit: %s", like(m))
 		}
+		if len(q.number.text) > maxNumber {
+			return t, q.number.failf(ErrThreshold, "a number has at most %d characters: %s", maxNumber, like(m))
+		}
 		q.unit, rest = rest.trimLeft().take(isUnitRune)
+		if q.unit.lower() == "e" {
+			return t, p.failf(ErrThreshold, "a number with a unit has no exponent: %s", like(m))
+		}
 		t.parts = append(t.parts, q)
 		rest = rest.trimLeft()
 		if rest.empty() {
@@ -146,6 +155,10 @@ func parseTime(m Metric, right piece, terms []term) (Threshold, error) {
 		per := !term.per.empty()
 		if per && !isToken(term.per.lower()) {
 			return Threshold{}, term.per.failf(ErrThreshold, "a time can be counted per token and per nothing else: %s", like(m))
+		}
+		if per && len(term.parts) > 1 {
+			return Threshold{}, term.whole.failf(ErrThreshold,
+				"the time per token is added by a +, and is one number: write %s p95 < 1s + 40ms/token", E2E)
 		}
 		if m == TPOT && len(terms) == 1 {
 			per = false // its unit is s/token anyhow

@@ -36,8 +36,9 @@ func (s Set) Validate() error {
 			return &invalidError{where: `class ""`, err: problemf(ErrSyntax,
 				"a class has a name: write %q for requests that have none", DefaultClass)}
 		}
-		if err := s[class].Validate(); err != nil {
-			return fmt.Errorf("class %s: %w", quote(class), err)
+		if err := s[class].check(); err != nil {
+			err.where = "class " + quote(class) + ", " + err.where
+			return err
 		}
 	}
 	return nil

@@ -46,6 +46,17 @@ type SLO struct {
 	Undefined  map[Metric]UndefinedRule
 }
 
+// Metrics are the metrics on which there are objectives, each once, in their order.
+func (s SLO) Metrics() []Metric {
+	var all []Metric
+	for _, o := range s.Objectives {
+		if !slices.Contains(all, o.Metric) {
+			all = append(all, o.Metric)
+		}
+	}
+	return all
+}
+
 // IsZero reports whether the SLO says nothing, so that encoding/json's omitzero can leave it out.
 func (s SLO) IsZero() bool { return s.Name == "" && len(s.Objectives) == 0 && len(s.Undefined) == 0 }
 
@@ -53,6 +64,13 @@ func (s SLO) IsZero() bool { return s.Name == "" && len(s.Objectives) == 0 && le
 // rule for undefined values that is none or that nothing depends on. The error names the objective and says what would
 // be right; it wraps one of the Err… values of this package.
 func (s SLO) Validate() error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (s SLO) check() *invalidError {
 	if len(s.Objectives) == 0 {
 		return &invalidError{where: "Objectives", err: emptyProblem()}
 	}

@@ -94,14 +94,7 @@ func (t Threshold) check(m Metric) error {
 			return problemf(ErrThreshold, "a speed is at least 0.000000001tok/s: %s", like(m))
 		}
 	case ratioKind:
-		switch {
-		case t.Limit > 1:
-			return problemf(ErrThreshold, "a share is below 100%%: %s", like(m))
-		case t.Limit < 1e-9:
-			return problemf(ErrThreshold, "0%% is no target, it asks %s: %s", zeroTarget(m), like(m))
-		case limit >= billion:
-			return problemf(ErrThreshold, "100%% is no target, it asks %s: %s", fullTarget(m), like(m))
-		}
+		return t.checkRatio(m, limit)
 	case customKind:
 		if math.IsInf(t.Limit, 0) {
 			return problemf(ErrThreshold, "the threshold is infinite: %s", like(m))
@@ -110,18 +103,22 @@ func (t Threshold) check(m Metric) error {
 	return nil
 }
 
-func zeroTarget(m Metric) string {
+func (t Threshold) checkRatio(m Metric, limit int64) error {
+	zero, full := "what no sample can show", "nothing"
 	if m.HigherIsBetter() {
-		return "nothing"
+		zero, full = full, zero
 	}
-	return "what no sample can show"
-}
-
-func fullTarget(m Metric) string {
-	if m.HigherIsBetter() {
-		return "what no sample can show"
+	switch {
+	case t.Limit == 0:
+		return problemf(ErrThreshold, "0%% is no target, it asks %s: %s", zero, like(m))
+	case t.Limit == 1:
+		return problemf(ErrThreshold, "100%% is no target, it asks %s: %s", full, like(m))
+	case t.Limit > 1:
+		return problemf(ErrThreshold, "a share is below 100%%: %s", like(m))
+	case t.Limit < 1e-9, limit >= billion:
+		return problemf(ErrThreshold, "a share is at least 0.0000001%% and at most 99.9999999%%: %s", like(m))
 	}
-	return "nothing"
+	return nil
 }
 
 // text is the threshold in canonical text, for a metric of which it is a valid threshold.
