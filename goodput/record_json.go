@@ -104,17 +104,20 @@ func checkNames(field string, m map[slo.Metric]float64) error {
 	return nil
 }
 
+// checkYear refuses an instant that Unix nanoseconds cannot tell.
+func checkYear(t time.Time) error {
+	if y := t.UTC().Year(); y < 1679 || y > 2261 {
+		return badField("start", "the year %d is not 1679 to 2261", y)
+	}
+	return nil
+}
+
 func inNanos(n int64) bool { return -maxNanos <= n && n <= maxNanos }
 
-// limitNanos is a threshold on m in whole nanoseconds. It is not ok where m is no time, or the time is none that can be
-// told so.
+// limitNanos is a threshold on m in nanoseconds. It is not ok where m is no time, or v not a whole number of them.
 func limitNanos(m slo.Metric, v float64) (ns int64, ok bool) {
-	switch m {
-	case slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.E2E, slo.Lag, slo.ServiceTTFT, slo.ServiceE2E:
-		v = math.Round(v * 1e9)
-		return int64(v), 1 <= v && v <= maxLimitNanos
-	}
-	return 0, false
+	ns = int64(math.Round(min(v*1e9, maxLimitNanos)))
+	return ns, m.IsTime() && ns > 0 && float64(ns)/1e9 == v
 }
 
 // MarshalJSON gives the record as one line, exact to the nanosecond:
@@ -125,9 +128,9 @@ func limitNanos(m slo.Metric, v float64) (ns int64, ok bool) {
 // start_ns is Unix time; in a file of records it counts from the start that the header names. Without a Start it is
 // null. Every other _ns is an offset from Start. tokens is a list of [at, n], n = 0: nobody said. first_output_ns is
 // null where there was no output, or reasoning only. outcome is the name, null where nobody said. Where there is
-// something to say there are also class, first_byte_ns, finish, detail, attempts, custom (metric → value),
-// limits_ns (metric → threshold as a time, rounded to nanoseconds) and limits (all other thresholds, in the metric's
-// base unit). In the last three null is a value that is no number.
+// something to say there are also class, first_byte_ns, finish, detail, attempts, custom (metric → value), limits_ns
+// (metric → threshold in whole nanoseconds) and limits (all other thresholds, in the metric's base unit). In the last
+// three null is a value that is no number.
 //
 // Finish is cut to 256 bytes and Detail to 1,024. What cannot be meant at all is a [*RecordError]: a negative count or
 // one over 2³¹ − 1, over 2²⁰ token events, a time over 100 years from the record's start, a class name over 256 bytes, over 64 metrics in
@@ -137,8 +140,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	if r.Start.IsZero() {
 		b = append(b, "null"...)
 	} else {
-		if y := r.Start.Year(); y < 1679 || y > 2261 {
-			return nil, badField("start_ns", "the year %d cannot be told in nanoseconds", y)
+		if err := checkYear(r.Start); err != nil {
+			return nil, err
 		}
 		b = strconv.AppendInt(b, r.Start.UnixNano(), 10)
 	}

@@ -136,8 +136,11 @@ func (l windowLine) window(epoch time.Time) (Window, error) {
 
 // line is the header as JSON, or says what is wrong with it.
 func (h *RecordsHeader) line() ([]byte, error) {
-	if y := h.Start.Year(); h.Start.IsZero() || y < 1 || y > 9999 {
-		return nil, errors.New("Start is missing, or in no year that RFC 3339 can tell")
+	if h.Start.IsZero() {
+		return nil, errors.New("Start is missing")
+	}
+	if err := checkYear(h.Start); err != nil {
+		return nil, err
 	}
 	l := headerLine{Format: RecordsFormat, Start: h.Start.UTC(), About: h.About}
 	if h.SLO.IsZero() {
@@ -145,6 +148,12 @@ func (h *RecordsHeader) line() ([]byte, error) {
 			return nil, errors.New("Classes without an SLO for the other classes")
 		}
 	} else {
+		if err := h.SLO.Validate(); err != nil {
+			return nil, err
+		}
+		if err := h.Classes.Validate(); err != nil {
+			return nil, err
+		}
 		l.SLO, l.SLOName, l.Classes = &h.SLO, h.SLO.Name, h.Classes
 		l.Fingerprint = h.Classes.Fingerprint(h.SLO)
 		for class, s := range h.Classes {
@@ -179,9 +188,15 @@ func parseHeader(line []byte) (RecordsHeader, error) {
 	if l.Start.IsZero() {
 		return RecordsHeader{}, errors.New("header: no start")
 	}
+	if err := checkYear(l.Start); err != nil {
+		return RecordsHeader{}, err
+	}
 	h := RecordsHeader{Start: l.Start.UTC(), About: l.About}
 	if l.SLO != nil {
 		h.SLO, h.Classes = *l.SLO, l.Classes
+		if err := h.Classes.Validate(); err != nil {
+			return RecordsHeader{}, fmt.Errorf("header: %w", err)
+		}
 		if h.Classes.Fingerprint(h.SLO) != l.Fingerprint {
 			return RecordsHeader{}, ErrFingerprint
 		}
