@@ -93,8 +93,8 @@ const (
 // nothing yet, From and To may be equal: then there are no rates.
 type Window struct {
 	Kind       WindowKind `json:"kind"`
-	From       time.Time  `json:"from"` // RFC 3339, ns; absent (null) where nobody knows
-	To         time.Time  `json:"to"`
+	From       time.Time  `json:"from,omitzero"` // RFC 3339, ns; not in JSON where nothing was observed
+	To         time.Time  `json:"to,omitzero"`
 	ToIncluded bool       `json:"to_included"`    // whether what starts or ends at To is inside
 	Open       bool       `json:"open,omitempty"` // the steady state has no end yet; To is then the last instant observed
 }
@@ -105,8 +105,8 @@ type Verdict string
 // The verdicts.
 const (
 	Met          Verdict = "met"          // the interval of the share lies wholly at or beyond the target
-	Missed       Verdict = "missed"       // it lies wholly short of it
-	Inconclusive Verdict = "inconclusive" // it contains the target, or the run is too short to have one
+	Missed       Verdict = "missed"       // that at 1 − α/m, with m objectives in the SLO, lies wholly short of it
+	Inconclusive Verdict = "inconclusive" // neither, or the run is too short to have an interval
 	NoData       Verdict = "no data"      // there was no request to judge: neither a pass nor a failure
 )
 
@@ -126,8 +126,7 @@ type ObjectiveResult struct {
 
 	Verdict    Verdict    `json:"verdict"`
 	Target     float64    `json:"target"`      // what Share is held against: 0.95 for p95, 0.01 for error_rate < 1%
-	CI         [2]float64 `json:"ci"`          // interval of Share at the level that decides the verdict; NaN: none
-	Level      float64    `json:"level"`       // its confidence: 1 − α/m with m objectives
+	CI         [2]float64 `json:"ci"`          // interval of Share at Report.Confidence, with the effective sample size; NaN: none
 	Inflation  float64    `json:"inflation"`   // φ ≥ 1: variance of Share over that of independent requests; NaN: not known
 	EffectiveN float64    `json:"effective_n"` // N / φ
 	Batches    int        `json:"batches"`     // batch means that φ was estimated from; 0: plain interval
@@ -153,7 +152,7 @@ type Flow struct {
 
 // Distribution is the percentiles of one metric over the cohort's successful requests, in the metric's unit: seconds,
 // seconds per token, tokens/s, tokens, or the caller's for x_…. Hyndman–Fan type 7; exact for up to 1,000 values, beyond
-// within the error that package percentile states. N, Min, Max, Mean are exact. For itl a value is one token's step.
+// within the error that package percentile states. N, Min, Max and Mean are exact. For itl a value is one token's step.
 type Distribution struct {
 	N    uint64  `json:"n"`
 	P50  float64 `json:"p50"`
@@ -166,7 +165,7 @@ type Distribution struct {
 	Mean float64 `json:"mean"`
 
 	// CI95 has for each percentile in JSON's name ("p50" … "p99_9") a distribution-free interval of the order
-	// statistics at 95 % confidence. It believes that the values are independent.
+	// statistics at 95 % confidence. It believes that the values are independent. NaN: too few values for that bound.
 	CI95 map[string][2]float64 `json:"ci95"`
 	// Thin names the percentiles above what the sample can carry: fewer than 1/(1−q) values.
 	Thin []string `json:"thin,omitempty"`
@@ -174,7 +173,7 @@ type Distribution struct {
 
 // Timeline is the run in time slices of equal width, at most 512. It also shows what was before the window.
 type Timeline struct {
-	From   time.Time     `json:"from"` // start of the first slice
+	From   time.Time     `json:"from,omitzero"` // start of the first slice
 	Width  time.Duration `json:"width_ns"`
 	Slices []Slice       `json:"slices"`
 }

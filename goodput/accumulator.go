@@ -1,0 +1,485 @@
+package goodput
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+const (
+	// DefaultConfidence is 1 − α of the verdict and the intervals that go with it.
+	DefaultConfidence = 0.95
+
+	// MaxClasses is how many classes a report tells apart. What comes beyond is booked under OtherClass. Classes that
+	// WithClasses names always have a place.
+	MaxClasses = 64
+	// OtherClass is the class of requests whose own had no place left.
+	OtherClass = "other"
+
+	maxClassName = 128
+	maxCustom    = 4 // custom metrics of a class, beside those in its SLO
+)
+
+// The years that a Start can be in. Together with maxOffset they keep every instant within an int64 of nanoseconds.
+var (
+	firstStart = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	lastStart  = time.Date(2150, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// An Accumulator judges records against an SLO and counts. It keeps no record: its memory is bounded by the number of
+// classes, about 2 MB each, and not by the length of the run. All methods may be called from any goroutine.
+//
+// It reads no clock. The zero value is of no use but for UnmarshalBinary; see [NewAccumulator].
+type Accumulator struct {
+	slo        slo.SLO
+	set        slo.Set
+	confidence float64
+	windowed   bool
+	checker    *checker // of the default SLO
+
+	base    atomic.Pointer[time.Time] // what instants are measured from: with its monotonic reading, where it has one
+	from    int64                     // of the window
+	to      atomic.Int64              // of the window: the first instant that is outside; math.MaxInt64: open
+	refused atomic.Uint64
+
+	classes atomic.Pointer[map[string]*class] // replaced, under mu, to add one
+	unnamed atomic.Pointer[class]             // the default class, once it is needed
+
+	cached sync.Pool // *shard: the one that this processor used last
+	shards [maxShards]shard
+
+	mu       sync.Mutex // after a shard's
+	toShown  time.Time  // the end of the window as it was given
+	included bool       // toShown is inside
+	late     bool       // EndWindow came after something beyond it was booked
+	seen     span       // of all records
+}
+
+// span is the time from the first Start to the last End, Unix time, ns.
+type span struct {
+	first, last, lastStart int64
+	any                    bool
+}
+
+func (s *span) add(start, end int64) {
+	if !s.any {
+		*s = span{start, end, start, true}
+	}
+	s.first, s.last, s.lastStart = min(s.first, start), max(s.last, end), max(s.lastStart, start)
+}
+
+// An Option changes an Accumulator at its construction.
+type Option func(*Accumulator)
+
+// WithClasses gives classes SLOs of their own. A class that the set does not name is judged by the default SLO, under
+// its own name. A class that it names is in every report; with no request in it, its verdict is "no data".
+func WithClasses(set slo.Set) Option {
+	return func(a *Accumulator) {
+		a.set = make(slo.Set, len(set))
+		for class, s := range set {
+			a.set[class] = cloneSLO(s)
+		}
+	}
+}
+
+// WithWindow makes the window the steady state [from, to). Requests that start in it are the cohort; what ends in it
+// is the flow. A zero to leaves the end open: see [Accumulator.EndWindow].
+func WithWindow(from, to time.Time) Option {
+	return func(a *Accumulator) {
+		a.windowed = true
+		a.base.Store(&from)
+		a.toShown = to
+	}
+}
+
+// WithConfidence sets 1 − α of verdicts and intervals; the default is [DefaultConfidence].
+func WithConfidence(confidence float64) Option {
+	return func(a *Accumulator) { a.confidence = confidence }
+}
+
+// NewAccumulator returns an empty accumulator for records that s judges.
+//
+// It panics if s or a class's SLO is invalid (see [slo.SLO.Validate]), if the window's end is before its beginning or
+// either is not between the years 1970 and 2150, or if the confidence is not between 0 and 1.
+func NewAccumulator(s slo.SLO, opts ...Option) *Accumulator {
+	a := &Accumulator{slo: cloneSLO(s), confidence: DefaultConfidence}
+	for _, o := range opts {
+		o(a)
+	}
+	if err := a.init(); err != nil {
+		panic("goodput: " + err.Error())
+	}
+	return a
+}
+
+// init checks what the options said and makes the classes that the set names.
+func (a *Accumulator) init() error {
+	if err := a.slo.Validate(); err != nil {
+		return fmt.Errorf("SLO: %w", err)
+	}
+	if err := a.set.Validate(); err != nil {
+		return fmt.Errorf("WithClasses: %w", err)
+	}
+	if !(a.confidence > 0 && a.confidence < 1) {
+		return fmt.Errorf("WithConfidence: %v is not between 0 and 1", a.confidence)
+	}
+	a.checker = compile(a.slo)
+	a.to.Store(math.MaxInt64)
+	if err := a.initWindow(); err != nil {
+		return err
+	}
+	classes := make(map[string]*class)
+	for _, name := range a.set.Classes() {
+		classes[name] = a.newClass(name)
+	}
+	a.classes.Store(&classes)
+	return nil
+}
+
+func (a *Accumulator) initWindow() error {
+	if !a.windowed {
+		return nil
+	}
+	from := *a.base.Load()
+	if !validStart(from) {
+		return fmt.Errorf("WithWindow: from is %v, not between 1970 and 2150", from)
+	}
+	a.from = from.UnixNano()
+	if a.toShown.IsZero() {
+		return nil
+	}
+	if !validStart(a.toShown) || a.toShown.Before(from) {
+		return fmt.Errorf("WithWindow: to, %v, is before from, %v, or after 2150", a.toShown, from)
+	}
+	a.to.Store(a.at(a.toShown))
+	return nil
+}
+
+func cloneSLO(s slo.SLO) slo.SLO {
+	s.Objectives = append([]slo.Objective(nil), s.Objectives...)
+	if s.Undefined != nil {
+		rules := make(map[slo.Metric]slo.UndefinedRule, len(s.Undefined))
+		for m, r := range s.Undefined {
+			rules[m] = r
+		}
+		s.Undefined = rules
+	}
+	return s
+}
+
+func validStart(t time.Time) bool {
+	s := t.Unix()
+	return s >= firstStart.Unix() && s < lastStart.Unix()
+}
+
+// at is an instant as Unix time in ns, by the monotonic clock where t and the base both have a reading of it.
+func (a *Accumulator) at(t time.Time) int64 {
+	base := a.base.Load()
+	if base == nil {
+		base = a.setBase(t)
+	}
+	return max(base.UnixNano()+int64(t.Sub(*base)), 0)
+}
+
+func (a *Accumulator) setBase(t time.Time) *time.Time {
+	a.base.CompareAndSwap(nil, &t)
+	return a.base.Load()
+}
+
+// EndWindow ends the steady state at to, which is outside of it. It has to be called not later than to, so that
+// nothing beyond it has been observed; a report warns where something had ([ErrWindowEndedLate]). An end that is there
+// already is only ever brought forward; one before the beginning leaves a window of no length. It panics if there is
+// no window.
+func (a *Accumulator) EndWindow(to time.Time) { a.endWindow(to, false) }
+
+// EndWindowWith ends the steady state with the instant last, which is inside of it: that of the last Start, where the
+// arrivals end before the time does. It has to be called not later than last, as [Accumulator.EndWindow] has.
+func (a *Accumulator) EndWindowWith(last time.Time) { a.endWindow(last, true) }
+
+func (a *Accumulator) endWindow(to time.Time, included bool) {
+	if !a.windowed {
+		panic("goodput: EndWindow of an accumulator without WithWindow")
+	}
+	a.drain()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	outside := max(a.at(to), a.from)
+	if included {
+		outside++
+	}
+	if outside >= a.to.Load() {
+		return
+	}
+	a.to.Store(outside)
+	a.toShown, a.included = to, included
+	a.late = a.late || a.seen.any && a.seen.last >= outside
+}
+
+// Observe books one record. It keeps nothing of it, and allocates nothing.
+//
+// A record that cannot be meant as it stands is put right where that is possible, and the report warns how many there
+// were ([Notes]):
+//
+//   - Start has to be between the years 1970 and 2150. A record without one has no place on the time line: it is
+//     refused, and in no figure.
+//   - A negative offset becomes 0, one above 100 years 100 years. A token event before its predecessor counts as
+//     arriving with it. End is not before the last event, Sent not after the first one or End, FirstOutput within the
+//     events.
+//   - A negative token count is unknown, one above 2³¹ is 2³¹.
+//   - No valid outcome is [ServerError].
+//   - OutputTokens below the tokens seen gives way to these.
+//   - A threshold of its own counts where it is a finite number (above 0, but for a custom metric) and the class's SLO
+//     has an objective on that metric.
+//   - A custom value that is NaN or infinite is absent. Beside the custom metrics in its SLO a class has percentiles of
+//     the first 4 that come.
+func (a *Accumulator) Observe(r *Record) {
+	if !validStart(r.Start) {
+		a.refused.Add(1)
+		return
+	}
+	c, other := a.class(r.Class)
+	m := measure(r)
+	start := a.at(r.Start)
+	e := entry{class: c, start: start, end: start + m.e2e, outcome: r.Outcome, first: -1, in: m.in, out: m.n}
+	e.flags = a.place(e.start, e.end)
+	if other {
+		e.flags |= inOther
+	}
+	c.judge(&e, &m, r)
+
+	s := a.lockShard(len(r.Tokens))
+	if e.outcome == Success && e.has(inCohort) {
+		if len(r.Tokens) > shardSteps {
+			a.bookLong(s, &e, r, &m)
+			s.mu.Unlock()
+			a.cached.Put(s)
+			return
+		}
+		e.steps = s.addSteps(r.Tokens, &m)
+		if len(r.Custom) > 0 {
+			c.addCustoms(s, &e, r)
+		}
+	}
+	*s.next() = e
+	s.mu.Unlock()
+	a.cached.Put(s)
+}
+
+// place says what of a request is in the window.
+func (a *Accumulator) place(start, end int64) (f flags) {
+	if !a.windowed {
+		return inCohort | inFlow
+	}
+	to := a.to.Load()
+	if start >= a.from && start < to {
+		f |= inCohort
+	}
+	if end >= a.from && end < to {
+		f |= inFlow
+	}
+	return f
+}
+
+// judge decides what becomes of a request: good, late or lost, and whether it is among the worst.
+func (c *class) judge(e *entry, m *sample, r *Record) {
+	chk := c.checker
+	if !e.outcome.Valid() {
+		e.outcome = ServerError
+		e.flags |= hadNoOutcome
+	}
+	if m.repaired {
+		e.flags |= wasRepaired
+	}
+	if m.usageBelow {
+		e.flags |= hadUsageBelow
+	}
+	if len(r.Limits) > 0 {
+		var used int
+		if used, e.ignoredLimits = chk.ownLimits(r.Limits); used > 0 {
+			e.flags |= hadLimits
+		}
+	}
+	switch e.outcome {
+	case Success:
+		e.judged = chk.judge(m, r)
+		e.missed = e.judged.missed(chk)
+		if e.missed == 0 {
+			e.flags |= isGood
+		} else {
+			e.first = int8(bits.TrailingZeros64(e.missed))
+		}
+		for i := range e.values {
+			e.values[i] = m.value(i)
+		}
+	case Unfinished:
+		if chk.undecided(m, r) {
+			e.flags |= isUndecided
+		}
+	}
+	if e.has(inCohort) && !e.has(isGood) {
+		c.offerWorst(e, m, r)
+	}
+}
+
+func (c *class) offerWorst(e *entry, m *sample, r *Record) {
+	kind, score, excess := kindFailed, float64(m.e2e)/1e9, math.NaN()
+	if e.outcome == Success {
+		kind, excess = kindLate, c.checker.excess(e.missed, m, r)
+		score = excess
+	}
+	if !(score > 1e-9) { // NaN too
+		score = 1e-9
+	}
+	if c.worst.wants(kind, score) {
+		c.worst.offer(kind, r, m, e.start, e.missed, score, excess, e.outcome)
+	}
+}
+
+// lockShard locks a shard that has room for one more record with so many tokens: the one that this processor used last,
+// or, where somebody is at it, the next free one.
+func (a *Accumulator) lockShard(tokens int) *shard {
+	s, _ := a.cached.Get().(*shard)
+	if s == nil {
+		s = &a.shards[0]
+	}
+	if !s.mu.TryLock() {
+		s = a.anyShard(s)
+	}
+	if s.full(min(tokens, shardSteps)) {
+		a.mu.Lock()
+		a.book(s)
+		a.mu.Unlock()
+	}
+	return s
+}
+
+func (a *Accumulator) anyShard(busy *shard) *shard {
+	at := 0
+	for i := range a.shards {
+		if &a.shards[i] == busy {
+			at = i
+		}
+	}
+	for i := 1; i < maxShards; i++ {
+		if s := &a.shards[(at+i)%maxShards]; s.mu.TryLock() {
+			return s
+		}
+	}
+	busy.mu.Lock()
+	return busy
+}
+
+// book empties a shard into the books of its records' classes. Both locks are held.
+func (a *Accumulator) book(s *shard) {
+	steps, customs := s.steps, s.customs
+	for i := range s.entries {
+		e := &s.entries[i]
+		a.seen.add(e.start, e.end)
+		e.class.book(e, steps[:e.steps], customs[:e.customs])
+		steps, customs = steps[e.steps:], customs[e.customs:]
+	}
+	s.empty()
+}
+
+// bookLong books a record with more steps than a shard holds.
+func (a *Accumulator) bookLong(s *shard, e *entry, r *Record, m *sample) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.book(s)
+	if len(r.Custom) > 0 {
+		e.class.addCustoms(s, e, r)
+	}
+	a.seen.add(e.start, e.end)
+	e.class.book(e, nil, s.customs)
+	var part shard
+	if m.repaired { // what an instant is depends on all before it
+		part.addSteps(r.Tokens, m)
+		e.class.addSteps(part.steps)
+		s.empty()
+		return
+	}
+	for i := 0; i+1 < len(r.Tokens); i += shardSteps {
+		part.steps = part.steps[:0]
+		part.addSteps(r.Tokens[i:min(i+shardSteps+1, len(r.Tokens))], m)
+		e.class.addSteps(part.steps)
+	}
+	s.empty()
+}
+
+// drain empties all shards. Records whose Observe has returned are in the books afterwards.
+func (a *Accumulator) drain() {
+	for i := range a.shards {
+		s := &a.shards[i]
+		s.mu.Lock()
+		a.mu.Lock()
+		a.book(s)
+		a.mu.Unlock()
+		s.mu.Unlock()
+	}
+}
+
+// class is the class of that name, made where it is new; other says that there was no room for it.
+func (a *Accumulator) class(name string) (c *class, other bool) {
+	if name == "" || name == slo.DefaultClass {
+		if c := a.unnamed.Load(); c != nil {
+			return c, false
+		}
+		c, _ = a.addClass(slo.DefaultClass)
+		a.unnamed.Store(c)
+		return c, false
+	}
+	if c, ok := (*a.classes.Load())[name]; ok {
+		return c, false
+	}
+	return a.addClass(name)
+}
+
+func (a *Accumulator) addClass(name string) (c *class, other bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.addClassLocked(name)
+}
+
+func (a *Accumulator) addClassLocked(name string) (c *class, other bool) {
+	old := *a.classes.Load()
+	if c, ok := old[name]; ok {
+		return c, false
+	}
+	if name != slo.DefaultClass && name != OtherClass && (len(name) > maxClassName || a.room(old) <= 0) {
+		c, _ = a.addClassLocked(OtherClass)
+		return c, true
+	}
+	classes := make(map[string]*class, len(old)+1)
+	for k, v := range old {
+		classes[k] = v
+	}
+	c = a.newClass(strings.Clone(name))
+	classes[c.name] = c
+	a.classes.Store(&classes)
+	return c, false
+}
+
+// room is how many more classes can have a name of their own.
+func (a *Accumulator) room(classes map[string]*class) int {
+	n := MaxClasses
+	for name := range classes {
+		if name != slo.DefaultClass && name != OtherClass {
+			n--
+		}
+	}
+	return n
+}
+
+func (a *Accumulator) newClass(name string) *class {
+	chk := a.checker
+	if own, ok := a.set[name]; ok {
+		chk = compile(own)
+	}
+	return newClass(name, chk, a.from)
+}

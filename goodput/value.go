@@ -1,0 +1,251 @@
+package goodput
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// Bounds of what a record can say; see [Accumulator.Observe].
+const (
+	maxOffset = int64(100 * 365 * 24 * time.Hour) // of an instant from Start, ns
+	maxTokens = int64(1) << 31                    // of a request, and of one event
+)
+
+// A sample is what one pass over a record yields: the metrics as integers (ns, tokens), with what cannot be meant put
+// right. Everything that is judged is judged from it.
+type sample struct {
+	sent, e2e   int64 // ns
+	first, last int64 // first and last token event, ns; −1 where there is none
+	ttfo        int64 // first output, ns; −1: undefined
+	events      int   // k, token events
+	n1          int64 // tokens of the first event
+	n           int64 // N, output tokens; 0: nobody knows
+	in          int64 // input tokens; 0: nobody said
+
+	// The worst step is gap ns over tokens: kept as a fraction, because that decides exactly. 0 tokens: no step.
+	gap, gapTokens int64
+
+	repaired   bool // something was put right
+	usageBelow bool // the server's usage is below the tokens seen
+}
+
+// steps takes the steps between tokens as they are measured: n equal ones of s seconds.
+type steps interface{ step(s float64, n int64) }
+
+// measure reads a record. What cannot be meant is put right as Observe documents.
+func measure(r *Record) (s sample) {
+	s.e2e = s.offset(r.End)
+	s.sent = s.offset(r.Sent)
+	s.first, s.last, s.ttfo = -1, -1, -1
+	var seen int64
+	for i := range r.Tokens {
+		at, n := s.event(&r.Tokens[i])
+		if i == 0 {
+			s.first, s.n1 = at, n
+		} else {
+			s.worse(at-s.last, n)
+		}
+		s.last = at
+		seen = min(seen+n, maxTokens)
+	}
+	s.finish(r, seen)
+	return s
+}
+
+// event is the i-th event's instant, never before the last one's, and its tokens.
+func (s *sample) event(t *Token) (at, n int64) {
+	at, n = int64(t.At), int64(t.N)
+	if at < s.last || at < 0 {
+		at = max(s.last, 0)
+		s.repaired = true
+	}
+	if at > maxOffset {
+		at = maxOffset
+		s.repaired = true
+	}
+	if n <= 0 || n > maxTokens {
+		s.repaired = s.repaired || n != 0
+		n = min(max(n, 1), maxTokens)
+	}
+	return at, n
+}
+
+// worse keeps the worst step so far. gap/n > s.gap/s.gapTokens, without a division.
+func (s *sample) worse(gap, n int64) {
+	if s.gapTokens == n {
+		s.gap = max(s.gap, gap)
+		return
+	}
+	if s.gapTokens == 0 || less(s.gap, n, gap, s.gapTokens) {
+		s.gap, s.gapTokens = gap, n
+	}
+}
+
+// finish sets what is known after the last event.
+func (s *sample) finish(r *Record, seen int64) {
+	s.events = len(r.Tokens)
+	s.in = s.count(r.InputTokens)
+	s.n = s.count(r.OutputTokens)
+	if s.n < seen {
+		s.usageBelow = s.n > 0
+		s.n = seen
+	}
+	if s.e2e < s.last { // the end cannot come before the last token
+		s.e2e = s.last
+		s.repaired = true
+	}
+	latest := s.e2e
+	if s.events > 0 {
+		latest = s.first
+		s.output(r.FirstOutput)
+	}
+	if s.sent > latest { // nothing can come back before it was sent
+		s.sent = latest
+		s.repaired = true
+	}
+}
+
+func (s *sample) output(first time.Duration) {
+	switch at := int64(first); {
+	case at < 0: // reasoning only
+	case at == 0:
+		s.ttfo = s.first
+	default:
+		s.ttfo = min(max(at, s.first), s.last)
+		s.repaired = s.repaired || s.ttfo != at
+	}
+}
+
+func (s *sample) offset(d time.Duration) int64 {
+	if d < 0 || int64(d) > maxOffset {
+		s.repaired = true
+		return min(max(int64(d), 0), maxOffset)
+	}
+	return int64(d)
+}
+
+func (s *sample) count(n int) int64 {
+	if n < 0 || int64(n) > maxTokens {
+		s.repaired = true
+		return min(max(int64(n), 0), maxTokens)
+	}
+	return int64(n)
+}
+
+// later is the number of tokens after the first event, where there was a later event; 0: tpot and speed are undefined.
+func (s *sample) later() int64 {
+	if s.events < 2 {
+		return 0
+	}
+	return s.n - s.n1
+}
+
+// less reports a·b < c·d for non-negative numbers, exactly.
+func less(a, b, c, d int64) bool {
+	hi1, lo1 := bits.Mul64(uint64(a), uint64(b))
+	hi2, lo2 := bits.Mul64(uint64(c), uint64(d))
+	return hi1 < hi2 || hi1 == hi2 && lo1 < lo2
+}
+
+// The metrics that every report has percentiles of, and the token counts; custom metrics come after them.
+const (
+	mTTFT = iota
+	mTTFO
+	mTPOT
+	mITL
+	mE2E
+	mSpeed
+	mLag
+	mServiceTTFT
+	mServiceE2E
+	mInput
+	mOutput
+	builtins
+)
+
+var distributionNames = [builtins]string{
+	string(slo.TTFT), string(slo.TTFO), string(slo.TPOT), string(slo.ITL), string(slo.E2E), string(slo.Speed),
+	string(slo.Lag), string(slo.ServiceTTFT), string(slo.ServiceE2E), "input_tokens", "output_tokens",
+}
+
+// absent marks a value that there is not. No metric of a request is negative.
+const absent = -1
+
+// value is the metric with that index in its own unit; absent where it is undefined. For itl it is the worst step.
+func (s *sample) value(m int) float64 {
+	switch m {
+	case mTTFT:
+		return seconds(s.first)
+	case mTTFO:
+		return seconds(s.ttfo)
+	case mTPOT:
+		if n := s.later(); n > 0 {
+			return float64(s.last-s.first) / float64(n) / 1e9
+		}
+	case mITL:
+		if s.gapTokens > 0 {
+			return float64(s.gap) / float64(s.gapTokens) / 1e9
+		}
+	case mE2E:
+		return seconds(s.e2e)
+	case mSpeed:
+		if n, dt := s.later(), s.last-s.first; n > 0 && dt > 0 {
+			return float64(n) / (float64(dt) / 1e9)
+		}
+	case mLag:
+		return seconds(s.sent)
+	case mServiceTTFT:
+		if s.first >= 0 {
+			return seconds(s.first - s.sent)
+		}
+	case mServiceE2E:
+		return seconds(s.e2e - s.sent)
+	case mInput:
+		if s.in > 0 {
+			return float64(s.in)
+		}
+	case mOutput:
+		if s.n > 0 {
+			return float64(s.n)
+		}
+	}
+	return absent
+}
+
+func seconds(ns int64) float64 {
+	if ns < 0 {
+		return absent
+	}
+	return float64(ns) / 1e9
+}
+
+// Value is the record's value of a metric in the metric's unit (see package slo), and whether it has one: an undefined
+// or unknown value is absent and never 0. For itl it is the worst step, on which a request is judged. error_rate and
+// attainment are of a population and so no record's. A custom value that is NaN or infinite is absent. Times that
+// cannot be meant are read as [Accumulator.Observe] says.
+func (r *Record) Value(m slo.Metric) (float64, bool) {
+	if k, ok := kindOf(m); ok {
+		if k == kCustom {
+			return r.custom(m)
+		}
+		if k.population() {
+			return 0, false
+		}
+		s := measure(r)
+		if v := s.value(int(k)); v != absent {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+func (r *Record) custom(m slo.Metric) (float64, bool) {
+	v, ok := r.Custom[m]
+	if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, false
+	}
+	return v, true
+}
