@@ -67,7 +67,7 @@ func invoke(ctx context.Context, t Target, req *Request, tr *Trace, done chan<- 
 	var err error = errGoexit
 	defer func() {
 		if p := recover(); p != nil {
-			err = &panicError{value: p, where: panicSite()}
+			err = asPanic(p)
 		}
 		done <- err
 	}()
@@ -80,6 +80,14 @@ var errGoexit = &OutcomeError{goodput.ServerError, "the target ended its gorouti
 type panicError struct {
 	value any
 	where string // file:line, without the directory
+}
+
+// asPanic is the panic of which v was recovered. One that was passed on from another goroutine keeps its place.
+func asPanic(v any) *panicError {
+	if e, ok := v.(*panicError); ok {
+		return e
+	}
+	return &panicError{value: v, where: panicSite()}
 }
 
 func (e *panicError) Error() string {

@@ -2,65 +2,250 @@ package loadgen
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"iter"
+	"math"
 	"time"
 
-	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/slo"
 )
-
-// Arrivals is when requests begin: an open loop. The built-in ones are plain structs that print and marshal.
-type Arrivals interface {
-	Times() iter.Seq[time.Duration] // offsets from the start, never falling
-	String() string
-}
 
 // Overflow says what becomes of a request that is due while MaxInFlight are in flight.
 type Overflow uint8
 
 // The ways.
 const (
-	Wait Overflow = iota + 1 // until one ends; the wait is in its latency
+	Wait Overflow = iota + 1 // until one ends; the wait is in its latency, and its deadline runs
 	Drop                     // not sent, booked as dropped
 )
 
+// String is "wait" or "drop".
+func (o Overflow) String() string {
+	switch o {
+	case Wait:
+		return "wait"
+	case Drop:
+		return "drop"
+	}
+	return fmt.Sprintf("Overflow(%d)", uint8(o))
+}
+
+// DefaultTimeout is the Timeout of a plan that says none.
+const DefaultTimeout = 5 * time.Minute
+
 // Plan is the load to make and the SLO to judge it by.
+//
+// # How much
+//
+// Either Arrivals says when requests begin, whatever became of those before (an open loop), or Concurrency says how many
+// workers there are, each of which begins its next request ThinkTime after its last one has ended (a closed loop).
+//
+// The arrivals end with the first bound that is reached: so many Requests, the Duration, the end of the Workload, the end
+// of Arrivals. One of them has to be there. What is in flight then may go on until Drain is over; what has not ended by
+// then is booked as unfinished.
+//
+// # The window
+//
+// A plan with a Duration or a warm-up is judged over its steady state: from the end of the warm-up to the end of Duration
+// or, if that is earlier, the last Start (included) or the instant at which the run was cut off. Any other plan is judged
+// over the whole run. Package goodput says which figures are of whom.
 type Plan struct {
-	SLO            slo.SLO
-	Classes        slo.Set
-	Arrivals       Arrivals // open loop, or
-	Concurrency    int      // closed loop
-	ThinkTime      time.Duration
-	RampUp         time.Duration
-	Workload       iter.Seq[*Request] // nil: empty requests; a finite one ends the run unless Repeat
-	Repeat         bool
-	Requests       int           // the first bound reached ends the arrivals: Requests, Duration, the workload's end
-	Warmup         time.Duration // comes before Duration, and before Requests are counted
-	WarmupRequests int           // or by count
-	Duration       time.Duration
-	Timeout        time.Duration // of a request, from Start; 0: 5 minutes
-	Drain          time.Duration // after the last arrival; 0: Timeout
-	MaxInFlight    int           // with Arrivals; then Overflow must say Wait or Drop
+	SLO     slo.SLO // judges every class that Classes does not name
+	Classes slo.Set
+
+	Arrivals    Arrivals      // open loop, or
+	Concurrency int           // closed loop: so many workers
+	ThinkTime   time.Duration // of a worker between two requests; closed loop only
+	RampUp      time.Duration // worker i of n starts at i/n of it; closed loop only
+
+	Workload iter.Seq[*Request] // what is asked; nil: empty requests. Read by one goroutine, ahead of time
+	Repeat   bool               // begin the Workload again where it ends
+
+	Requests       int           // so many arrivals after the warm-up; 0: no bound
+	Warmup         time.Duration // arrivals of this time at the beginning come before Duration, and are not among Requests
+	WarmupRequests int           // the same by count, in place of Warmup
+	Duration       time.Duration // of the arrivals after the warm-up; 0: no bound
+	Timeout        time.Duration // of a request, from its Start; 0: DefaultTimeout
+	Drain          time.Duration // for what is in flight, from the end of the arrivals; 0: Timeout
+	MaxInFlight    int           // at most so many at once, with Arrivals; then Overflow says Wait or Drop. 0: no limit
 	Overflow       Overflow
-	Seed           uint64
-	Progress       func(Progress)
-	Records        io.Writer // JSON lines with the keys of the shared vectors
+	Seed           uint64 // of those Arrivals that have no Seed of their own. 0 is a seed like any other: a plan repeats itself
+
+	Progress func(Progress) // called each second and once at the end, never by two goroutines at once
+	Records  io.Writer      // JSON lines with the keys that package goodput documents; nil: none are written
 }
 
-// Progress is how a run stands.
-type Progress struct {
-	Elapsed  time.Duration
-	Offered  uint64
-	InFlight int
-	Ended    uint64
-	Good     uint64
+// PlanError says that a plan cannot be meant, and why.
+type PlanError struct {
+	Field string // of Plan
+	Err   error
 }
 
-// Result is what a run found.
-type Result struct {
-	Report *goodput.Report
+func (e *PlanError) Error() string { return "loadgen: Plan." + e.Field + ": " + e.Err.Error() }
+
+// Unwrap is what is wrong with the field.
+func (e *PlanError) Unwrap() error { return e.Err }
+
+func refuse(field, format string, args ...any) error {
+	return &PlanError{field, fmt.Errorf(format, args...)}
 }
 
-// A Runner carries a plan out.
+// Validate refuses a plan that cannot be meant, with a *PlanError that names the field.
+func (p Plan) Validate() error {
+	if err := p.SLO.Validate(); err != nil {
+		return &PlanError{"SLO", err}
+	}
+	if err := p.Classes.Validate(); err != nil {
+		return &PlanError{"Classes", err}
+	}
+	for _, f := range []struct {
+		name string
+		v    int64
+	}{
+		{"Concurrency", int64(p.Concurrency)}, {"ThinkTime", int64(p.ThinkTime)}, {"RampUp", int64(p.RampUp)},
+		{"Requests", int64(p.Requests)}, {"Warmup", int64(p.Warmup)}, {"WarmupRequests", int64(p.WarmupRequests)},
+		{"Duration", int64(p.Duration)}, {"Timeout", int64(p.Timeout)}, {"Drain", int64(p.Drain)}, {"MaxInFlight", int64(p.MaxInFlight)},
+	} {
+		if f.v < 0 {
+			return refuse(f.name, "%d is negative", f.v)
+		}
+	}
+	for _, check := range []func() error{p.checkLoop, p.checkOverflow, p.checkBounds} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plan) checkLoop() error {
+	switch {
+	case p.Arrivals == nil && p.Concurrency == 0:
+		return refuse("Arrivals", "there is no load: set Arrivals (open loop) or Concurrency (closed loop)")
+	case p.Arrivals != nil && p.Concurrency > 0:
+		return refuse("Concurrency", "a plan is an open loop (Arrivals) or a closed loop (Concurrency): to limit an open loop set MaxInFlight")
+	case p.Arrivals != nil && p.ThinkTime > 0:
+		return refuse("ThinkTime", "only a closed loop (Concurrency) has one")
+	case p.Arrivals != nil && p.RampUp > 0:
+		return refuse("RampUp", "only a closed loop (Concurrency) has one")
+	}
+	if v, ok := p.Arrivals.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return &PlanError{"Arrivals", err}
+		}
+	}
+	return nil
+}
+
+func (p *Plan) checkOverflow() error {
+	switch {
+	case p.MaxInFlight > 0 && p.Arrivals == nil:
+		return refuse("MaxInFlight", "only an open loop (Arrivals) has one: in a closed loop Concurrency is the limit")
+	case p.MaxInFlight > 0 && p.Overflow == 0:
+		return refuse("Overflow", "MaxInFlight is set: say Wait or Drop")
+	case p.MaxInFlight == 0 && p.Overflow != 0:
+		return refuse("Overflow", "%v without MaxInFlight: set both or neither", p.Overflow)
+	case p.Overflow > Drop:
+		return refuse("Overflow", "%v is neither Wait nor Drop", p.Overflow)
+	}
+	return nil
+}
+
+func (p *Plan) checkBounds() error {
+	switch {
+	case p.Warmup > 0 && p.WarmupRequests > 0:
+		return refuse("WarmupRequests", "the warm-up has a length (Warmup) or a count, not both")
+	case p.Repeat && p.Workload == nil:
+		return refuse("Repeat", "there is no Workload to repeat")
+	case p.Requests == 0 && p.Duration == 0 && (p.Workload == nil || p.Repeat) && endless(p.Arrivals):
+		return refuse("Requests", "nothing ends the run: set Requests or Duration, or give a Workload that ends, without Repeat")
+	}
+	// One sum of all that the run can take has to fit.
+	rest := time.Duration(math.MaxInt64)
+	for _, f := range []struct {
+		name string
+		d    time.Duration
+	}{{"Warmup", p.Warmup}, {"Duration", p.Duration}, {"Timeout", p.Timeout}, {"Drain", p.Drain}, {"RampUp", p.RampUp}, {"ThinkTime", p.ThinkTime}} {
+		const most = 100 * 365 * 24 * time.Hour
+		if f.d > most || f.d > rest {
+			return refuse(f.name, "%v is too long", f.d)
+		}
+		rest -= f.d
+	}
+	return nil
+}
+
+// endless says that arrivals are known to go on for ever. A closed loop does (nil).
+func endless(a Arrivals) bool {
+	if e, ok := a.(interface{ endless() bool }); ok {
+		return e.endless()
+	}
+	return a == nil
+}
+
+// withDefaults is the plan with its zeros spelt out.
+func (p Plan) withDefaults() Plan {
+	if p.Timeout == 0 {
+		p.Timeout = DefaultTimeout
+	}
+	if p.Drain == 0 {
+		p.Drain = p.Timeout
+	}
+	if s, ok := p.Arrivals.(interface{ seeded(uint64) Arrivals }); ok {
+		p.Arrivals = s.seeded(mix(p.Seed))
+	}
+	return p
+}
+
+// mix spreads a seed over all bits, so that plans seeded 1, 2, 3 … share nothing, and is never 0. It is the finaliser of
+// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+func mix(seed uint64) uint64 {
+	z := seed + 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return max(1, z^z>>31)
+}
+
+// steady says that the window is the steady state and not the whole run.
+func (p *Plan) steady() bool { return p.Duration > 0 || p.Warmup > 0 || p.WarmupRequests > 0 }
+
+// ErrNotGiven is wrapped by the error of a plan whose SLO needs a metric that the target cannot give.
+var ErrNotGiven = errors.New("the target does not give this metric")
+
+// checkGives refuses an SLO on a metric that the target cannot give: its objective would be missed by every request.
+func (p *Plan) checkGives(d Description) error {
+	if d.Gives == nil {
+		return nil
+	}
+	check := func(field string, s slo.SLO) error {
+		for _, o := range s.Objectives {
+			switch o.Metric {
+			case slo.E2E, slo.ServiceE2E, slo.Lag, slo.ErrorRate, slo.Attainment: // are measured here
+				continue
+			}
+			if !d.Gives(o.Metric) {
+				name := d.Name
+				if name == "" {
+					name = "the target"
+				}
+				return &PlanError{field, fmt.Errorf("%s: %w: %s", o, ErrNotGiven, name)}
+			}
+		}
+		return nil
+	}
+	if err := check("SLO", p.SLO); err != nil {
+		return err
+	}
+	for _, class := range p.Classes.Classes() {
+		if err := check(fmt.Sprintf("Classes[%q]", class), p.Classes[class]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A Runner carries a plan out. It returns an error and no Result for a plan that it refuses, and both where the run was
+// carried out in part. A context that is cancelled is no error: it cuts the run off, and Result.Cut says so.
 type Runner func(ctx context.Context, p Plan) (*Result, error)

@@ -1,0 +1,124 @@
+package loadgen_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// counter is a system in virtual time: one clerk serves one request after the other, 80 ms each.
+type counter struct {
+	queue []*loadgen.Call // the first is being served
+	done  time.Time       // when it will be
+}
+
+const work = 80 * time.Millisecond
+
+func (s *counter) Start(now time.Time, c *loadgen.Call) {
+	s.queue = append(s.queue, c)
+	if len(s.queue) == 1 {
+		s.done = now.Add(work)
+	}
+}
+
+func (s *counter) Next() (time.Time, bool) { return s.done, len(s.queue) > 0 }
+
+func (s *counter) Step(now time.Time, end func(*loadgen.Call, *goodput.Record)) {
+	c := s.queue[0]
+	s.queue, s.done = s.queue[1:], now.Add(work)
+	end(c, &goodput.Record{End: now.Sub(c.Start), Outcome: goodput.Success})
+}
+
+// Stop is called for a request whose deadline has passed.
+func (s *counter) Stop(now time.Time, c *loadgen.Call) *goodput.Record {
+	for i := range s.queue {
+		if s.queue[i] == c {
+			s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
+			break
+		}
+	}
+	return &goodput.Record{}
+}
+
+// A system in virtual time needs four methods to have plans carried out on it. An hour of load takes no time to speak
+// of, and is the same each time.
+func ExampleSimulate() {
+	// A Runner, as the functions of package capacity want one.
+	var run loadgen.Runner = func(ctx context.Context, p loadgen.Plan) (*loadgen.Result, error) {
+		return loadgen.Simulate(ctx, p, loadgen.Description{Name: "counter"}, &counter{})
+	}
+	for _, rate := range []float64{6, 12, 13} {
+		res, err := run(context.Background(), loadgen.Plan{
+			SLO:      slo.MustParse("e2e p95 < 1s"),
+			Arrivals: loadgen.Constant{Rate: rate},
+			Warmup:   10 * time.Minute,
+			Duration: time.Hour,
+			Timeout:  10 * time.Second,
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		r := res.Report
+		fmt.Printf("offered %.0f/s: throughput %.2f/s, goodput %.2f/s\n", r.OfferedRPS, r.ThroughputRPS, r.GoodputRPS)
+	}
+	// Output:
+	// offered 6/s: throughput 6.00/s, goodput 6.00/s
+	// offered 12/s: throughput 12.00/s, goodput 12.00/s
+	// offered 13/s: throughput 13.00/s, goodput 0.00/s
+}
+
+// A Runner that has an event loop, or a fleet of machines, of its own asks a Book what is due. Here each request simply
+// takes 10 ms, so that what starts first ends first.
+func ExampleBook() {
+	const delay = 10 * time.Millisecond
+	p := loadgen.Plan{SLO: slo.MustParse("e2e p99 < 20ms"), Concurrency: 2, ThinkTime: 90 * time.Millisecond, Duration: time.Minute}
+	now := time.Unix(0, 0)
+	b, err := loadgen.NewBook(p, loadgen.Description{}, now)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var flying []*loadgen.Call
+	for at, running := b.Next(); running; at, running = b.Next() {
+		if len(flying) > 0 && !flying[0].Start.Add(delay).After(at) {
+			c := flying[0]
+			now, flying = c.Start.Add(delay), flying[1:]
+			b.End(now, c, &goodput.Record{End: delay, Outcome: goodput.Success})
+		} else {
+			now = at
+		}
+		// No request can reach its deadline here; else b.Stop(now) would say which.
+		for c := b.Start(now); c != nil; c = b.Start(now) {
+			flying = append(flying, c)
+		}
+	}
+	res, err := b.Result()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Report.Offered, res.Report.Good, res.Report.GoodputRPS)
+	// Output: 1200 1200 20
+}
+
+// One request, outside any run.
+func ExampleDo() {
+	target := loadgen.TargetFunc(func(ctx context.Context, req *loadgen.Request, tr *loadgen.Trace) error {
+		tr.FirstByte()
+		tr.Token(1)
+		tr.Text(loadgen.Content, "Hello, "+req.Prompt)
+		tr.Finish("stop")
+		return nil
+	})
+	rec := loadgen.Do(context.Background(), target, &loadgen.Request{Prompt: "world"},
+		loadgen.WithText(func(_ loadgen.TextKind, s string) { fmt.Println(s) }))
+	fmt.Println(rec.Outcome, rec.Finish)
+	// Output:
+	// Hello, world
+	// success stop
+}

@@ -1,0 +1,110 @@
+package loadgen
+
+import "time"
+
+// Pace is how often a plan's Progress is called.
+const Pace = time.Second
+
+// Progress is how a run stands. Its counts are of the whole run so far, warm-up included.
+type Progress struct {
+	Elapsed  time.Duration // since the start of the run
+	Offered  uint64        // requests that were due; = Ended + InFlight + Waiting
+	Sent     uint64        // of them given to the target
+	Waiting  int           // of them without a place in flight
+	InFlight int
+	Ended    uint64 // requests that were booked, whatever their outcome
+	Success  uint64 // of them
+	Good     uint64 // of them: those that met the SLO
+
+	// Rates since the last call, requests/s.
+	OfferedRate float64
+	Throughput  float64 // ended; neither dropped nor unfinished
+	Goodput     float64 // ended good
+
+	Warmup bool // the warm-up is not over
+	Drain  bool // the arrivals are over
+	Done   bool // this is the last call
+
+	// Where the arrivals will end, for a progress bar; 0 where nobody knows. The first of the two that is reached counts.
+	TotalRequests uint64        // warm-up by count included
+	TotalTime     time.Duration // warm-up by time included
+}
+
+// Fraction is how much of the arrivals is done, from 0 to 1; ok is false where the plan does not say when they end.
+func (p Progress) Fraction() (share float64, ok bool) {
+	if p.Drain || p.Done {
+		return 1, true
+	}
+	if p.TotalRequests > 0 {
+		share, ok = float64(p.Offered)/float64(p.TotalRequests), true
+	}
+	if p.TotalTime > 0 {
+		share, ok = max(share, p.Elapsed.Seconds()/p.TotalTime.Seconds()), true
+	}
+	return min(share, 1), ok
+}
+
+// ticker calls a plan's Progress at a steady pace.
+type ticker struct {
+	f     func(Progress)
+	at    time.Time // of the next call
+	off   bool      // the Runner looks at the clock itself
+	prior Progress
+	flow  uint64 // what was throughput at the time of prior
+	err   *panicError
+}
+
+func newTicker(p *Plan, start time.Time) ticker { return ticker{f: p.Progress, at: start.Add(Pace)} }
+
+// next is when Progress is to be called.
+func (t *ticker) next() (time.Time, bool) { return t.at, !t.off && t.f != nil }
+
+// due says that it is to be called at now, and moves on.
+func (t *ticker) due(now time.Time) bool {
+	if t.off || t.f == nil || now.Before(t.at) {
+		return false
+	}
+	t.at = t.at.Add(now.Sub(t.at)/Pace*Pace + Pace)
+	return true
+}
+
+// fill completes p with the rates since the last call.
+func (t *ticker) fill(p *Progress, flow uint64) {
+	if d := (p.Elapsed - t.prior.Elapsed).Seconds(); d > 0 {
+		p.OfferedRate = float64(p.Offered-t.prior.Offered) / d
+		p.Throughput = float64(flow-t.flow) / d
+		p.Goodput = float64(p.Good-t.prior.Good) / d
+	}
+	t.prior, t.flow = *p, flow
+}
+
+// call calls Progress, which is the caller's code: one that panics is not called again.
+func (t *ticker) call(p Progress) {
+	if t.f == nil {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			t.f, t.err = nil, asPanic(v)
+		}
+	}()
+	t.f(p)
+}
+
+// progress is how the run stands.
+func (b *Book) progress() Progress {
+	t := b.tally
+	p := Progress{
+		Elapsed: b.now.Sub(b.start), Offered: t.offered, Sent: t.sent, Waiting: b.waiting.len(), InFlight: b.inFlight,
+		Ended: t.ended, Success: t.success, Good: t.good.Load(),
+		Warmup: !b.sched.warm || b.now.Before(b.sched.from), Drain: b.sched.over, Done: b.result != nil,
+	}
+	if b.plan.Requests > 0 && (b.plan.Warmup == 0 || b.sched.warm && !p.Warmup) {
+		p.TotalRequests = uint64(b.plan.Requests) + uint64(b.sched.offered-b.sched.counted)
+	}
+	if end, ok := b.sched.bound(); ok {
+		p.TotalTime = end.Sub(b.start)
+	}
+	b.ticks.fill(&p, t.flow)
+	return p
+}

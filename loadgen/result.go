@@ -1,0 +1,140 @@
+package loadgen
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// Warnings that a run adds to its report, for errors.Is.
+var (
+	ErrCut         = errors.New("the run was cut off before its plan was carried out")
+	ErrInWarmup    = errors.New("the run ended in its warm-up")
+	ErrInputTokens = errors.New("the server counted other input tokens than were asked for")
+	ErrShortWarmup = errors.New("the warm-up is shorter than requests take")
+	ErrRampUp      = errors.New("workers were still being started in the window")
+	ErrArrivals    = errors.New("the arrivals were not in order")
+	ErrProgress    = errors.New("Plan.Progress panicked, and was not called again")
+)
+
+// Errors of a run that was carried out in part, for errors.Is.
+var (
+	ErrSequence    = errors.New("a sequence of the plan panicked, which ended the arrivals")
+	ErrRecordsFile = errors.New("Plan.Records is incomplete")
+)
+
+var errAbandoned = errors.New("the runner ended while requests were in flight")
+
+// Result is what a run found.
+type Result struct {
+	// Report has the client's health in it, and the run's warnings beside those of package goodput: ErrCut, ErrInWarmup,
+	// ErrInputTokens, ErrShortWarmup, ErrRampUp, ErrArrivals, ErrProgress.
+	Report *goodput.Report
+	// Cut is why the run was cut off before its plan was carried out: the cause of its context. nil: it was not.
+	Cut error
+}
+
+// inputTokensOff is how far the server's count of input tokens may be from what was asked for, as a share.
+const inputTokensOff = 0.10
+
+// result is what the run found, and what is to be said of it. Nothing is observed any more.
+func (t *tally) result(b *Book) (*Result, error) {
+	s := b.sched
+	if end, ok := s.bound(); ok {
+		s.finish(end, false) // a closed loop whose workers would all begin after it
+	}
+	s.finish(s.last, true)
+	t.follow(s, b.now)
+	if t.acc == nil { // the warm-up never ended
+		t.acc = t.accumulator(goodput.WithWindow(b.now, time.Time{}))
+		t.shutWindow(b.now, false)
+	}
+	if t.plan.steady() && !t.shut {
+		t.shutWindow(s.end, s.included)
+	}
+	r := t.acc.Report()
+	r.Health = t.health()
+	own := t.warnings(b, r)
+	r.Warnings = append(r.Warnings, own...)
+	err := t.failure(b)
+	if e := t.closeRecords(r, own); err == nil {
+		err = e
+	}
+	return &Result{Report: r, Cut: b.cut}, err
+}
+
+// warnings are what the run has to say of itself.
+func (t *tally) warnings(b *Book, r *goodput.Report) (ws []error) {
+	s := b.sched
+	warn := func(err error, format string, args ...any) {
+		ws = append(ws, fmt.Errorf("%w: %s", err, fmt.Sprintf(format, args...)))
+	}
+	if b.cut != nil {
+		warn(ErrCut, "after %v: %s", b.cutAt.Sub(b.start), clean(b.cut.Error()))
+	}
+	if t.plan.steady() {
+		from := s.from.Sub(b.start)
+		switch p99 := r.Percentiles[string(slo.E2E)].P99; {
+		case s.counted == 0:
+			warn(ErrInWarmup, "no request began after it")
+		case from.Seconds() < p99:
+			warn(ErrShortWarmup, "%v, where the P99 of e2e is %v: the window has requests that found the system emptier than it was to become", from, seconds(p99))
+		}
+		if up := t.plan.RampUp; s.warm && t.plan.Concurrency > 1 && from < up/time.Duration(t.plan.Concurrency)*time.Duration(t.plan.Concurrency-1) {
+			warn(ErrRampUp, "RampUp takes %v, the warm-up %v", up, from)
+		}
+	}
+	if t.asked > 0 {
+		if off := float64(t.counted)/float64(t.asked) - 1; math.Abs(off) > inputTokensOff {
+			warn(ErrInputTokens, "%d where %d were asked for, %+.1f %%", t.counted, t.asked, 100*off)
+		}
+	}
+	if s.fallen > 0 {
+		warn(ErrArrivals, "%d came before the one before them, and were taken for simultaneous with it", s.fallen)
+	}
+	if b.ticks.err != nil {
+		warn(ErrProgress, "%s", clean(b.ticks.err.Error()))
+	}
+	return ws
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Microsecond)
+}
+
+// failure is the panic of a sequence of the plan, if one did.
+func (t *tally) failure(b *Book) error {
+	if err := b.sched.workload.err; err != nil {
+		return fmt.Errorf("loadgen: %w: Workload: %s", ErrSequence, clean(err.Error()))
+	}
+	if a := b.sched.arrivals; a != nil && a.err != nil {
+		return fmt.Errorf("loadgen: %w: Arrivals: %s", ErrSequence, clean(a.err.Error()))
+	}
+	return nil
+}
+
+// closeRecords ends the file of records.
+func (t *tally) closeRecords(r *goodput.Report, own []error) error {
+	if t.file == nil {
+		return nil
+	}
+	f := goodput.RecordsFooter{Complete: true, Health: r.Health}
+	if t.plan.steady() {
+		f.Window = r.Window
+	}
+	for _, w := range own {
+		f.Warnings = append(f.Warnings, w.Error())
+	}
+	err := t.file.Close(f)
+	if broken := t.broken.Load(); broken != nil {
+		err = *broken
+	}
+	if err != nil {
+		return fmt.Errorf("loadgen: %w: %w", ErrRecordsFile, err)
+	}
+	return nil
+}

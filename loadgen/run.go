@@ -1,0 +1,206 @@
+package loadgen
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput"
+)
+
+// Run carries a plan out on a target, in real time or in a synctest bubble's, and returns when it is over: when all
+// requests have ended, or what had not was cut off. It returns an error and no Result for a plan that it refuses, a
+// *PlanError, before the first request. An error beside a Result (ErrSequence, ErrRecordsFile) is about a run that was
+// carried out in part. A context that is cancelled is no error: it cuts the run off, the report is of what there was, and
+// Result.Cut says why.
+//
+// Each request has a goroutine of its own, which starts at an absolute instant: a client that is late leaves none out,
+// and hurries. How late it was is in each record's lag, and the report's Health judges it (DefaultHealth).
+//
+// A request's context ends at its deadline, and when the run is cut off; it has the values of ctx. A target that goes on
+// for a second after that is booked without it. What its goroutine still says is ignored, but it is there until it
+// returns.
+func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
+	start := time.Now()
+	if p.Workload != nil {
+		p.Workload = readAhead(p.Workload)
+	}
+	b, err := NewBook(p, describe(t), start)
+	if err != nil {
+		return nil, err
+	}
+	b.ticks.off = true
+	r := &client{target: t, b: b, wake: make(chan struct{}, 1)}
+	// The requests' context is not ctx's child: a request that ctx itself cancels could be booked before the Book knows
+	// that the run is cut off.
+	r.requests, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	defer r.cancel()
+	stop := r.watch()
+	r.carryOut(ctx)
+	r.booked.Wait()
+	stop()
+	return b.Result()
+}
+
+// RunnerOf is Run on a target.
+func RunnerOf(t Target) Runner {
+	return func(ctx context.Context, p Plan) (*Result, error) { return Run(ctx, t, p) }
+}
+
+// client carries a plan out in real time.
+type client struct {
+	target   Target
+	b        *Book
+	requests context.Context
+	cancel   context.CancelFunc
+	booked   sync.WaitGroup // requests that were sent and not booked yet
+	tokens   sync.Pool      // *[]goodput.Token
+	wake     chan struct{}  // the loop sleeps too long
+	until    time.Time      // how long the loop sleeps; guarded by b.mu
+}
+
+// job is a request on its way.
+type job struct {
+	call   *Call
+	trace  Trace
+	tokens *[]goodput.Token // where the trace's token events stand
+}
+
+// carryOut starts what is due until the run is over.
+func (r *client) carryOut(ctx context.Context) {
+	var p pacer
+	defer p.stop()
+	done := ctx.Done()
+	for {
+		now := time.Now()
+		if done != nil && ctx.Err() != nil {
+			r.b.Cut(now, context.Cause(ctx))
+			done = nil
+		}
+		for c := r.b.Start(now); c != nil; c = r.b.Start(now) {
+			r.launch(c)
+		}
+		at, running := r.attend(now)
+		if !running {
+			return
+		}
+		p.until(at, r.wake, done)
+	}
+}
+
+// attend cancels what is cut off, gives up targets that ignore that, and says when there is something to do again.
+func (r *client) attend(now time.Time) (at time.Time, running bool) {
+	r.b.mu.Lock()
+	defer r.b.mu.Unlock()
+	if cut, ok := r.b.cutoff(); ok && !now.Before(cut) {
+		r.cancel()
+	}
+	for c := r.b.running.first; c != nil && r.b.passed(c, grace); c = r.b.running.first {
+		r.abandon(c)
+	}
+	r.until, running = r.b.next(grace)
+	return r.until, running
+}
+
+// launch starts a request.
+func (r *client) launch(c *Call) {
+	r.booked.Add(1)
+	j := &job{call: c}
+	c.Data = j
+	j.trace.rec.Start = c.Start
+	if j.tokens, _ = r.tokens.Get().(*[]goodput.Token); j.tokens == nil {
+		j.tokens = new([]goodput.Token)
+	}
+	j.trace.rec.Tokens = (*j.tokens)[:0]
+	go r.perform(j)
+}
+
+// perform is the goroutine of a request.
+func (r *client) perform(j *job) {
+	ctx, cancel := context.WithDeadline(r.requests, j.call.Deadline)
+	entry := time.Now()
+	var err error = errGoexit
+	defer func() { // also when the target ends the goroutine
+		if p := recover(); p != nil {
+			err = asPanic(p)
+		}
+		now := time.Now()
+		cancel()
+		if rec, bytes, ok := j.trace.seal(entry, now); ok {
+			rec.Outcome, rec.Detail = outcomeOf(err, nil, bytes)
+			r.end(j, now, rec)
+		}
+	}()
+	err = r.target.Do(ctx, j.call.Request, &j.trace)
+}
+
+// end books a request that has ended and starts what it made room for.
+func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
+	r.b.mu.Lock()
+	r.b.advance(now)
+	observer := r.b.endCall(j.call, rec)
+	for c := r.b.startNext(); c != nil; c = r.b.startNext() {
+		r.launch(c)
+	}
+	at, running := r.b.next(grace)
+	hurry := !running || at.Before(r.until)
+	r.b.mu.Unlock()
+	if hurry {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+	r.observe(j, observer, rec)
+}
+
+// observe books a record outside of the lock, and keeps the room for its token events.
+func (r *client) observe(j *job, o observer, rec *goodput.Record) {
+	o.observe(rec)
+	const most = 1 << 14
+	if t := rec.Tokens[:0]; cap(t) <= most {
+		*j.tokens = t
+		rec.Tokens = nil
+		r.tokens.Put(j.tokens)
+	}
+	r.booked.Done()
+}
+
+// abandon books a request whose target ignores that its context is done. The lock is held.
+func (r *client) abandon(c *Call) {
+	j := c.Data.(*job)
+	rec, _, ok := j.trace.seal(c.handed, r.b.now)
+	if !ok { // it returns this very moment, and waits for the lock to be booked
+		r.b.hold(c)
+		return
+	}
+	c.stopped = true // whatever the trace says, it never came to an end
+	r.observe(j, r.b.endCall(c, rec), rec)
+}
+
+// watch calls the plan's Progress until stop is called.
+func (r *client) watch() (stop func()) {
+	if r.b.plan.Progress == nil {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		var p pacer
+		defer p.stop()
+		for at := r.b.start.Add(Pace); ; at = at.Add(Pace) {
+			p.until(at, quit, nil)
+			select {
+			case <-quit:
+				return
+			default:
+			}
+			r.b.mu.Lock()
+			r.b.advance(time.Now())
+			now := r.b.progress()
+			r.b.mu.Unlock()
+			r.b.ticks.call(now)
+		}
+	}()
+	return func() { close(quit); <-done }
+}

@@ -1,0 +1,174 @@
+package loadgen
+
+import (
+	"errors"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput"
+)
+
+// tally is what a Book writes its records into.
+//
+// An accumulator wants to know of the window's ends before it sees what lies beyond them. The schedule knows of the end
+// no later than the last request starts, but a client that is late can see a request end before it has started all that
+// were due until then: such a record is held until the schedule has come so far.
+type tally struct {
+	plan  *Plan
+	start time.Time
+	acc   *goodput.Accumulator // nil until the window's beginning is known
+	shut  bool                 // the accumulator knows the window's end
+	held  []*goodput.Record
+	judge *goodput.Judge // nil: nobody asks while the run goes on
+	file  *goodput.RecordWriter
+
+	offered, sent, ended, success uint64
+	flow                          uint64        // ended; neither dropped nor unfinished
+	good                          atomic.Uint64 // counted outside of the Book's lock
+	retried                       uint64
+	asked, counted                uint64 // input tokens where both are known
+	lags                          lags
+	broken                        atomic.Pointer[error] // the first error of writing records
+}
+
+func newTally(p *Plan, d Description, start time.Time) (*tally, error) {
+	t := &tally{plan: p, start: start, lags: newLags(start)}
+	if p.Progress != nil {
+		t.judge = goodput.NewJudge(p.SLO, p.Classes)
+	}
+	if !p.steady() {
+		t.acc = t.accumulator()
+	}
+	if p.Records == nil {
+		return t, nil
+	}
+	h := goodput.RecordsHeader{Start: start, SLO: p.SLO, Classes: p.Classes, About: map[string]string{}}
+	if d.Name != "" {
+		h.About["target"] = clean(d.Name)
+	}
+	if p.steady() && p.WarmupRequests == 0 {
+		h.Window = goodput.Window{Kind: goodput.SteadyState, From: start.Add(p.Warmup), Open: true}
+	}
+	var err error
+	if t.file, err = goodput.NewRecordWriter(p.Records, h); err != nil {
+		return nil, &PlanError{"Records", err}
+	}
+	return t, nil
+}
+
+func (t *tally) accumulator(opts ...goodput.Option) *goodput.Accumulator {
+	if len(t.plan.Classes) > 0 {
+		opts = append(opts, goodput.WithClasses(t.plan.Classes))
+	}
+	return goodput.NewAccumulator(t.plan.SLO, opts...)
+}
+
+// follow hears how far the schedule has come, and lets go of the records that were held until then.
+func (t *tally) follow(s *schedule, now time.Time) {
+	if t.acc == nil && s.warm {
+		t.acc = t.accumulator(goodput.WithWindow(s.from, time.Time{}))
+	}
+	if len(t.held) == 0 {
+		return
+	}
+	kept := t.held[:0]
+	for _, r := range t.held {
+		switch {
+		case t.early(r, s, now):
+			kept = append(kept, r)
+		case t.acc != nil:
+			t.endWindow(r, s)
+			t.acc.Observe(r)
+		}
+	}
+	clear(t.held[len(kept):])
+	t.held = kept
+}
+
+// early says that it is not known yet on which side of the window's beginning or end r has ended.
+func (t *tally) early(r *goodput.Record, s *schedule, now time.Time) bool {
+	if !t.plan.steady() {
+		return false
+	}
+	front, some := s.frontier(now)
+	end := r.Start.Add(r.End)
+	return some && (end.After(front) || t.acc == nil && end.Equal(front))
+}
+
+// endWindow tells the accumulator where the window ends, before the first record that lies beyond it.
+func (t *tally) endWindow(r *goodput.Record, s *schedule) {
+	if t.shut || !t.plan.steady() {
+		return
+	}
+	end, included, known := s.window()
+	if at := r.Start.Add(r.End); known && (at.After(end) || at.Equal(end) && !included) {
+		t.shutWindow(end, included)
+	}
+}
+
+func (t *tally) shutWindow(end time.Time, included bool) {
+	t.shut = true
+	if included {
+		t.acc.EndWindowWith(end)
+	} else {
+		t.acc.EndWindow(end)
+	}
+}
+
+// end counts a record that is complete, and says what is to be done with it outside of the Book's lock.
+func (t *tally) end(c *Call, r *goodput.Record, s *schedule, now time.Time) observer {
+	t.ended++
+	if r.Outcome == goodput.Success {
+		t.success++
+	}
+	if r.Outcome.Throughput() {
+		t.flow++
+	}
+	if r.Attempts > 1 {
+		t.retried++
+	}
+	t.lags.add(c, r)
+	if c.Request.InputTokens > 0 && r.InputTokens > 0 {
+		t.asked += uint64(c.Request.InputTokens)
+		t.counted += uint64(r.InputTokens)
+	}
+	switch {
+	case t.early(r, s, now):
+		t.held = append(t.held, cloneRecord(r))
+		return observer{t, nil}
+	case t.acc == nil: // it ended before the window began
+		return observer{t, nil}
+	}
+	t.endWindow(r, s)
+	return observer{t, t.acc}
+}
+
+func cloneRecord(r *goodput.Record) *goodput.Record {
+	c := *r
+	c.Tokens = append([]goodput.Token(nil), r.Tokens...)
+	c.Custom = maps.Clone(r.Custom)
+	return &c
+}
+
+// observer books one record.
+type observer struct {
+	t   *tally
+	acc *goodput.Accumulator // nil: not now
+}
+
+func (o observer) observe(r *goodput.Record) {
+	if o.acc != nil {
+		o.acc.Observe(r)
+	}
+	t := o.t
+	if t.judge != nil && t.judge.Good(r) {
+		t.good.Add(1)
+	}
+	if t.file != nil {
+		var one *goodput.RecordError
+		if err := t.file.Write(r); err != nil && !errors.As(err, &one) {
+			t.broken.CompareAndSwap(nil, &err)
+		}
+	}
+}
