@@ -1,2 +1,32 @@
-// Package llmsim simulates an LLM inference engine with continuous batching.
+// Package llmsim simulates an LLM inference engine with continuous batching, so that load can be put on something that behaves
+// like one where there is no GPU: it queues, it batches, its steps get slower as the batch and its contexts grow, and it
+// runs out of KV cache.
+//
+// The model is [Engine], a state machine without a clock: the same calls give the same tokens at the same nanoseconds.
+// [Params] says what it can do and what its steps cost; [OPT13B] and [OPT13BTP4] are measured ones, their source named.
+// The same engine is driven in three ways:
+//
+//   - [Server] is an http.Handler that speaks the chat completions of OpenAI's API, in real time;
+//   - [Target] is a loadgen.Target in process, in real time or in a testing/synctest bubble;
+//   - [Runner] is a loadgen.Runner over an event loop in virtual time, outside of tests too: an hour takes seconds.
+//
+// Target in a bubble and Runner give the same records for the same plan.
+//
+// [FixedServer] is no engine: its tokens come at instants that are known beforehand, so that the error of a client can
+// be told from that of the server.
+//
+// # What it leaves out
+//
+// The costs of a step are linear in what the step does. Real engines have kernels that are chosen by the size of the
+// batch, graphs for some sizes and not for others, and a spread of some percent from one step to the next; here there
+// is none, and nothing is random.
+//
+// The engine reserves a job's whole output when it enters the batch, as if it knew it. vLLM reserves nothing, and when
+// its cache is full it preempts: it throws a sequence out and computes it again later. Blocks, and what is lost at their
+// ends, are not modelled, nor is the model's context length: the KV cache is the only limit.
+//
+// There is no prefix cache, no speculative decoding, no quantisation, no parallelism but what the costs contain, and no
+// scheduling policy but first come, first served. A token's text means nothing, words stand in for tokens, and nothing
+// ends before its limit. Tokenizer, HTTP front end and network cost nothing, but for what a real connection to Server
+// takes.
 package llmsim

@@ -1,0 +1,431 @@
+package llmsim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/loadgen/llmsim"
+)
+
+// round has costs that one can add up in one's head.
+func round() llmsim.Params {
+	return llmsim.Params{
+		Model: "round", Base: 10 * ms, PerPromptToken: ms, PerPromptPair: 0, PerSequence: 2 * ms, PerContextToken: 0,
+		TokenBudget: 8, MaxBatch: 4, KVTokens: 100, DefaultOutput: 2,
+	}
+}
+
+func engine(t testing.TB, p llmsim.Params) *llmsim.Engine {
+	e, err := llmsim.NewEngine(p)
+	require.NoError(t, err)
+	return e
+}
+
+// drain runs the engine empty.
+func drain(e *llmsim.Engine) []llmsim.Event {
+	var all []llmsim.Event
+	for {
+		at, ok := e.Next()
+		if !ok {
+			return append(all, e.Advance(0)...)
+		}
+		all = append(all, e.Advance(at)...)
+	}
+}
+
+func TestOneJob(t *testing.T) {
+	p := round()
+	p.PerPromptPair = 10 * time.Microsecond
+	p.PerContextToken = time.Microsecond
+	e := engine(t, p)
+	_, ok := e.Next()
+	assert.False(t, ok, "an idle engine has nothing to do")
+
+	require.NoError(t, e.Submit(time.Second, llmsim.Job{ID: 7, Prompt: 10, Output: 3}))
+	// Chunks of 8 and 2 tokens: 8·9/2 pairs, then 2·8 + 2·3/2. Then two decode steps with 11 and 12 tokens of context.
+	first := time.Second + (10*ms + 8*ms + 36*10*time.Microsecond) + (10*ms + 2*ms + 19*10*time.Microsecond)
+	second := first + 10*ms + 2*ms + 11*time.Microsecond
+	third := second + 10*ms + 2*ms + 12*time.Microsecond
+	assert.Equal(t, []llmsim.Event{{At: first, ID: 7}, {At: second, ID: 7}, {At: third, ID: 7, Last: true}}, drain(e))
+	s := e.Stats()
+	assert.Equal(t, llmsim.Stats{Steps: 4, Busy: third - time.Second, PromptTokens: 10, OutputTokens: 3}, s)
+}
+
+func TestChunksShareTheBudget(t *testing.T) {
+	e := engine(t, round())
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 4, Output: 3}))
+	require.NoError(t, e.Submit(1, llmsim.Job{ID: 2, Prompt: 10, Output: 1}))
+	require.NoError(t, e.Submit(2, llmsim.Job{ID: 3, Prompt: 3, Output: 1}))
+	// Step 1, of job 1 alone, ends at 14 ms. Step 2: its token and 7 of job 2's. Step 3: its last token, 3 of job 2's, 3 of job 3's.
+	assert.Equal(t, []llmsim.Event{
+		{At: 14 * ms, ID: 1},
+		{At: 33 * ms, ID: 1}, // 10 + 2 + 7
+		{At: 51 * ms, ID: 1, Last: true},
+		{At: 51 * ms, ID: 2, Last: true}, // 10 + 2 + 3 + 3
+		{At: 51 * ms, ID: 3, Last: true},
+	}, drain(e))
+}
+
+func TestSubmittedTogetherRunsTogether(t *testing.T) {
+	e := engine(t, round())
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 3, Output: 1}))
+	at, _ := e.Next()
+	assert.Equal(t, 13*ms, at)
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Prompt: 4, Output: 1}))
+	at, _ = e.Next()
+	assert.Equal(t, 17*ms, at, "the step begins with both")
+	assert.True(t, e.Cancel(0, 1))
+	at, _ = e.Next()
+	assert.Equal(t, 14*ms, at)
+	assert.Equal(t, []llmsim.Event{{At: 14 * ms, ID: 2, Last: true}}, drain(e))
+}
+
+func TestKVLimitQueues(t *testing.T) {
+	e := engine(t, round())
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 5, Output: 55}))
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Prompt: 2, Output: 48})) // 50 do not fit beside 60
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 3, Prompt: 1, Output: 1}))  // would fit, but nobody overtakes
+	s := e.Stats()
+	assert.Equal(t, 2, s.Waiting)
+	assert.Equal(t, 1, s.Running)
+	assert.Equal(t, 60, s.KVReserved)
+	events := drain(e)
+	one, two := first(events, 1), first(events, 2)
+	end := events[slices.IndexFunc(events, func(e llmsim.Event) bool { return e.ID == 1 && e.Last })].At
+	assert.Equal(t, 15*ms, one)
+	assert.Equal(t, end+13*ms, two, "job 2 begins when job 1 has left, together with job 3")
+	assert.Equal(t, end+13*ms, first(events, 3))
+}
+
+func first(events []llmsim.Event, id uint64) time.Duration {
+	return events[slices.IndexFunc(events, func(e llmsim.Event) bool { return e.ID == id })].At
+}
+
+func TestRefusals(t *testing.T) {
+	p := round()
+	p.MaxQueue = 1
+	e := engine(t, p)
+	assert.ErrorIs(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 60, Output: 41}), llmsim.ErrTooLong)
+	assert.ErrorIs(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 1 << 62, Output: 1 << 62}), llmsim.ErrTooLong)
+	assert.ErrorIs(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 0, Output: 1}), llmsim.ErrNoTokens)
+	assert.ErrorIs(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 1, Output: 0}), llmsim.ErrNoTokens)
+	assert.Equal(t, llmsim.Stats{}, e.Stats())
+
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 59, Output: 41}), "all of the cache")
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Prompt: 1, Output: 1}), "one may wait")
+	assert.ErrorIs(t, e.Submit(0, llmsim.Job{ID: 3, Prompt: 1, Output: 1}), llmsim.ErrQueueFull)
+	assert.Panics(t, func() { _ = e.Submit(0, llmsim.Job{ID: 2, Prompt: 1, Output: 1}) })
+	assert.True(t, e.Cancel(0, 2))
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 3, Prompt: 1, Output: 1}))
+}
+
+func TestCancel(t *testing.T) {
+	e := engine(t, round())
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 4, Output: 3}))
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Prompt: 4, Output: 3}))
+	assert.False(t, e.Cancel(0, 3))
+	// Both decode from 18 ms on, a step of 14 ms. At 20 ms job 1 goes: the step still ends at 32 ms, the next takes 12.
+	assert.True(t, e.Cancel(20*ms, 1))
+	assert.False(t, e.Cancel(20*ms, 1))
+	assert.Equal(t, []llmsim.Event{{At: 18 * ms, ID: 1}, {At: 18 * ms, ID: 2}}, e.Advance(20*ms), "kept for the next Advance")
+	assert.Equal(t, 7, e.Stats().KVReserved, "its cache is free at once")
+	assert.Equal(t, 5, e.Stats().KVUsed)
+	assert.Equal(t, []llmsim.Event{{At: 32 * ms, ID: 2}, {At: 44 * ms, ID: 2, Last: true}}, drain(e))
+
+	t.Run("in the instant of its last token", func(t *testing.T) {
+		e := engine(t, round())
+		require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 4, Output: 1}))
+		assert.False(t, e.Cancel(14*ms, 1), "it is done")
+		assert.Len(t, e.Advance(14*ms), 1)
+	})
+	t.Run("while its prompt is computed", func(t *testing.T) {
+		e := engine(t, round())
+		require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 9, Output: 1}))
+		require.NoError(t, e.Submit(1, llmsim.Job{ID: 2, Prompt: 1, Output: 1}))
+		assert.True(t, e.Cancel(2, 1))
+		assert.Equal(t, []llmsim.Event{{At: 29 * ms, ID: 2, Last: true}}, drain(e))
+		assert.Equal(t, uint64(1), e.Stats().PromptTokens)
+		assert.Zero(t, e.Stats().KVUsed)
+	})
+}
+
+// reference is the engine's rules written down once more, with nothing kept that can be derived: one job after the other, one step
+// after the other.
+type reference struct {
+	p     llmsim.Params
+	queue []*refJob
+	batch []*refJob
+	now   time.Duration
+	end   time.Duration // of the step under way; 0: none
+	tasks map[*refJob]int
+}
+
+type refJob struct {
+	llmsim.Job
+	prefilled, generated int
+}
+
+func (r *reference) begin() {
+	r.tasks = map[*refJob]int{}
+	budget, d := r.p.TokenBudget, r.p.Base
+	for _, j := range r.batch {
+		if j.prefilled == j.Prompt {
+			budget--
+			r.tasks[j] = 0
+			d += r.p.PerSequence + r.p.PerContextToken*time.Duration(j.Prompt+j.generated)
+		}
+	}
+	prompt := func(j *refJob) {
+		k := min(budget, j.Prompt-j.prefilled)
+		if k == 0 {
+			return
+		}
+		budget -= k
+		r.tasks[j] = k
+		for i := range k {
+			d += r.p.PerPromptToken + r.p.PerPromptPair*time.Duration(j.prefilled+i+1)
+		}
+	}
+	kv := 0
+	for _, j := range r.batch {
+		kv += j.Prompt + j.Output
+		if j.prefilled < j.Prompt {
+			prompt(j)
+		}
+	}
+	for len(r.queue) > 0 && budget > 0 && len(r.batch) < r.p.MaxBatch && kv+r.queue[0].Prompt+r.queue[0].Output <= r.p.KVTokens {
+		j := r.queue[0]
+		r.queue = r.queue[1:]
+		r.batch = append(r.batch, j)
+		kv += j.Prompt + j.Output
+		prompt(j)
+	}
+	if len(r.tasks) > 0 {
+		r.end = r.now + d
+	}
+}
+
+func (r *reference) advance(to time.Duration) (events []llmsim.Event) {
+	for {
+		if r.end == 0 && r.now < to {
+			r.begin() // late, when all that happened at r.now is known
+		}
+		if r.end == 0 || r.end > to {
+			break
+		}
+		r.now = r.end
+		for _, j := range slices.Clone(r.batch) {
+			k, ok := r.tasks[j]
+			if !ok {
+				continue
+			}
+			j.prefilled += k
+			if j.prefilled == j.Prompt {
+				j.generated++
+				events = append(events, llmsim.Event{At: r.now, ID: j.ID, Last: j.generated == j.Output})
+			}
+			if j.generated == j.Output {
+				r.batch = slices.DeleteFunc(r.batch, func(o *refJob) bool { return o == j })
+			}
+		}
+		r.end = 0
+	}
+	r.now = to
+	return events
+}
+
+func (r *reference) cancel(id uint64) {
+	gone := func(j *refJob) bool { return j.ID == id }
+	r.queue = slices.DeleteFunc(r.queue, gone)
+	r.batch = slices.DeleteFunc(r.batch, gone)
+}
+
+// TestAgainstReference runs random loads through the engine and the reference, and holds the invariants at each call.
+func TestAgainstReference(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		p := llmsim.Params{
+			Base: time.Duration(1 + rng.IntN(1000)), PerPromptToken: time.Duration(rng.IntN(100)), PerPromptPair: time.Duration(rng.IntN(5)),
+			PerSequence: time.Duration(rng.IntN(100)), PerContextToken: time.Duration(rng.IntN(5)),
+			MaxBatch: 1 + rng.IntN(8), KVTokens: 40 + rng.IntN(200), DefaultOutput: 1,
+		}
+		p.TokenBudget = p.MaxBatch + rng.IntN(40)
+		e, r := engine(t, p), &reference{p: p}
+		var got, want []llmsim.Event
+		var now time.Duration
+		for id := range uint64(300) {
+			now += time.Duration(rng.IntN(1 + rng.IntN(1+int(p.Base)*20)))
+			want = append(want, r.advance(now)...)
+			j := llmsim.Job{ID: id, Prompt: 1 + rng.IntN(60), Output: 1 + rng.IntN(20)}
+			if err := e.Submit(now, j); err != nil {
+				require.ErrorIs(t, err, llmsim.ErrTooLong)
+				require.Greater(t, j.Prompt+j.Output, p.KVTokens)
+			} else {
+				require.LessOrEqual(t, j.Prompt+j.Output, p.KVTokens)
+				r.queue = append(r.queue, &refJob{Job: j})
+			}
+			got = append(got, e.Advance(now)...)
+			if rng.IntN(4) == 0 {
+				gone := uint64(rng.IntN(int(id) + 1))
+				now += time.Duration(1 + rng.IntN(int(p.Base)))
+				want = append(want, r.advance(now)...)
+				e.Cancel(now, gone)
+				r.cancel(gone)
+				got = append(got, e.Advance(now)...)
+			}
+			s := e.Stats()
+			require.LessOrEqual(t, s.KVReserved, p.KVTokens)
+			require.LessOrEqual(t, s.KVUsed, s.KVReserved)
+			require.LessOrEqual(t, s.Running, p.MaxBatch)
+			if _, busy := e.Next(); !busy {
+				require.Zero(t, s.Waiting+s.Running, "an engine with work works")
+			}
+		}
+		got = append(got, drain(e)...)
+		want = append(want, r.advance(1<<62)...)
+		order := func(a, b llmsim.Event) int {
+			if a.At != b.At {
+				return int(a.At - b.At)
+			}
+			return int(a.ID) - int(b.ID)
+		}
+		require.True(t, slices.IsSortedFunc(got, func(a, b llmsim.Event) int { return int(a.At - b.At) }), "in order of time")
+		slices.SortFunc(got, order)
+		slices.SortFunc(want, order)
+		require.Equal(t, want, got, "seed %d, %+v", seed, p)
+		require.Greater(t, len(got), 300)
+		s := e.Stats()
+		assert.Equal(t, uint64(len(got)), s.OutputTokens)
+		assert.Zero(t, s.KVReserved+s.KVUsed+s.Running+s.Waiting)
+	}
+}
+
+// TestOrderOfCallsInOneInstant makes the same calls of each instant in different orders.
+func TestOrderOfCallsInOneInstant(t *testing.T) {
+	type op struct {
+		cancel bool
+		job    llmsim.Job
+	}
+	run := func(shuffle *rand.Rand) []llmsim.Event {
+		rng := rand.New(rand.NewPCG(3, 3))
+		p := round()
+		p.KVTokens = 60
+		e := engine(t, p)
+		var all []llmsim.Event
+		var now time.Duration
+		id := uint64(0)
+		var old []uint64
+		for range 200 {
+			var ops []op
+			for range rng.IntN(5) {
+				id++
+				ops = append(ops, op{job: llmsim.Job{ID: id, Rank: id, Prompt: 1 + rng.IntN(20), Output: 1 + rng.IntN(9)}})
+			}
+			for _, o := range old {
+				if rng.IntN(3) == 0 {
+					ops = append(ops, op{cancel: true, job: llmsim.Job{ID: o}})
+				}
+			}
+			old = old[:0]
+			for _, o := range ops {
+				if !o.cancel {
+					old = append(old, o.job.ID)
+				}
+			}
+			if shuffle != nil {
+				shuffle.Shuffle(len(ops), func(i, j int) { ops[i], ops[j] = ops[j], ops[i] })
+			}
+			for _, o := range ops {
+				if o.cancel {
+					e.Cancel(now, o.job.ID)
+				} else {
+					require.NoError(t, e.Submit(now, o.job))
+				}
+				if shuffle != nil && shuffle.IntN(2) == 0 {
+					all = append(all, e.Advance(now)...)
+				}
+			}
+			// Half of the time go to the very end of a step.
+			if at, ok := e.Next(); ok && rng.IntN(2) == 0 {
+				now = at
+			} else {
+				now += time.Duration(rng.IntN(30)) * ms
+			}
+			all = append(all, e.Advance(now)...)
+		}
+		return append(all, drain(e)...)
+	}
+	want := run(nil)
+	require.Greater(t, len(want), 1000)
+	for seed := range uint64(20) {
+		require.Equal(t, want, run(rand.New(rand.NewPCG(seed, 9))))
+	}
+}
+
+// TestFirstComeFirstServed: prompts of one length get their first tokens in the order in which they came.
+func TestFirstComeFirstServed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	e := engine(t, llmsim.OPT13B())
+	var events []llmsim.Event
+	var now time.Duration
+	const n = 2000
+	out := 0
+	for id := range uint64(n) {
+		now += time.Duration(rng.IntN(int(200 * ms)))
+		j := llmsim.Job{ID: id, Prompt: 700, Output: 1 + rng.IntN(400)}
+		out += j.Output
+		require.NoError(t, e.Submit(now, j))
+		events = append(events, e.Advance(now)...)
+	}
+	assert.Greater(t, e.Stats().Waiting, 10, "they had to queue")
+	events = append(events, drain(e)...)
+	seen := map[uint64]int{}
+	next, last := uint64(0), 0
+	for _, ev := range events {
+		if seen[ev.ID] == 0 {
+			require.Equal(t, next, ev.ID)
+			next++
+		}
+		seen[ev.ID]++
+		if ev.Last {
+			last++
+		}
+	}
+	assert.Equal(t, n, last)
+	s := e.Stats()
+	assert.Equal(t, uint64(n*700), s.PromptTokens, "no prompt token is computed twice, none is left out")
+	assert.Equal(t, uint64(out), s.OutputTokens)
+	assert.Len(t, events, out)
+}
+
+func ExampleEngine() {
+	e, err := llmsim.NewEngine(llmsim.OPT13B())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Two requests, half a second apart.
+	_ = e.Submit(0, llmsim.Job{ID: 1, Prompt: 1020, Output: 129})
+	_ = e.Submit(500*time.Millisecond, llmsim.Job{ID: 2, Prompt: 100, Output: 2})
+	for {
+		at, ok := e.Next()
+		if !ok {
+			break
+		}
+		for _, ev := range e.Advance(at) {
+			if ev.ID == 2 || ev.Last {
+				fmt.Println(ev.ID, ev.At.Round(time.Millisecond), ev.Last)
+			}
+		}
+	}
+	// Output:
+	// 2 554ms false
+	// 2 576ms true
+	// 1 3.039s true
+}
