@@ -1,0 +1,128 @@
+package llmsim
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+var errShut = errors.New("llmsim: the server was closed")
+
+// Server is a simulated engine behind the chat completions of OpenAI's API, in real time: an http.Handler that serves POST
+// /v1/chat/completions, streaming and not, GET /v1/models, and GET /health.
+//
+// The prompt's tokens are the words of the messages, at least one. The output is as long as max_completion_tokens or
+// max_tokens says, which is then the reason why it ends ("length"), or DefaultOutput tokens long ("stop"); its text means
+// nothing. Each token is a chunk of its own, after a chunk with the role that comes at once, as vLLM has it. The usage is
+// in an answer that is not streamed, and in a stream whose request has stream_options.include_usage.
+//
+// A client that goes away frees its place. A request that can never fit into the KV cache is answered with 400, one that
+// finds the queue full with 503 and Retry-After, both in the shape of OpenAI's errors. A body is at most 16 MiB long.
+type Server struct {
+	live   *live
+	params Params
+	mux    *http.ServeMux
+}
+
+// NewServer is a server with an engine of its own. The error is that of Params.Validate. Close frees it; the
+// listener, if any, is the caller's.
+func NewServer(p Params) (*Server, error) {
+	l, err := newLive(p)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{live: l, params: p}
+	s.mux = newMux(p.Model, s.chat)
+	return s, nil
+}
+
+// ServeHTTP serves the endpoints.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Close breaks off the requests that are being served and answers any other with 503.
+func (s *Server) Close() error {
+	s.live.close()
+	return nil
+}
+
+// Stats is the state of the engine.
+func (s *Server) Stats() Stats { return s.live.stats() }
+
+func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
+	r, ok := readChat(w, req)
+	if !ok {
+		return
+	}
+	prompt := r.promptTokens()
+	output, reason := r.limit(), "length"
+	if output == 0 {
+		output, reason = s.params.DefaultOutput, "stop"
+	}
+	c := &call{step: r.Stream}
+	if err := s.live.submit(c, Job{Prompt: prompt, Output: output}); err != nil {
+		s.refuse(w, err, prompt, output)
+		return
+	}
+	done := req.Context().Done()
+	if r.Model == "" {
+		r.Model = s.params.Model
+	}
+	answer := newChat(w, c.id, r.Model)
+	if r.Stream {
+		answer.start(true)
+	}
+	n := 0 // tokens written
+	for {
+		select {
+		case <-c.wake:
+		case <-done:
+			s.live.cancel(c)
+			return
+		}
+		at, ended, cut := s.live.tokens(c, n)
+		if cut {
+			// There is no other way to tell the client that the answer is incomplete.
+			panic(http.ErrAbortHandler)
+		}
+		if !r.Stream { // woken at the end alone
+			answer.whole(reason, prompt, output)
+			return
+		}
+		for range at {
+			answer.token(n, 0)
+			n++
+		}
+		if ended {
+			answer.finish(reason, r.usage(), prompt, output)
+		}
+		answer.send()
+		switch {
+		case ended:
+			return
+		case answer.err != nil:
+			s.live.cancel(c)
+			return
+		}
+	}
+}
+
+// refuse answers a request that the engine did not take.
+func (s *Server) refuse(w http.ResponseWriter, err error, prompt, output int) {
+	switch {
+	case errors.Is(err, ErrTooLong):
+		writeError(w, http.StatusBadRequest, tooLong(s.params, prompt, output))
+	case errors.Is(err, ErrQueueFull):
+		w.Header().Set("Retry-After", "1")
+		writeError(w, http.StatusServiceUnavailable, queueFull(s.params))
+	default:
+		writeError(w, http.StatusServiceUnavailable, "the server is closing")
+	}
+}
+
+func tooLong(p Params, prompt, output int) string {
+	return fmt.Sprintf("%d prompt tokens and %d output tokens are more than the %d that the KV cache holds", prompt, output, p.KVTokens)
+}
+
+func queueFull(p Params) string {
+	return fmt.Sprintf("%d requests are waiting already", p.MaxQueue)
+}

@@ -1,0 +1,107 @@
+package llmsim
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// Target is a simulated engine in process, which follows the clock: of the machine, or of the testing/synctest bubble in
+// which it is used first, and then belongs to. It has no goroutine and needs no Close.
+//
+// A request's InputTokens are its prompt's length or, where they are 0, the words of its Prompt and Messages, at least
+// one; MaxTokens are the length of its output, DefaultOutput where they are 0. A request that can never fit into the KV
+// cache ends like one that a Server answers with 400, one that finds the queue full as rejected. The instants that it
+// reports are the engine's own, whenever the machine came round to them.
+type Target struct {
+	live   *live
+	params Params
+}
+
+// NewTarget is a target with an engine of its own. The error is that of Params.Validate.
+func NewTarget(p Params) (*Target, error) {
+	l, err := newLive(p)
+	if err != nil {
+		return nil, err
+	}
+	return &Target{live: l, params: p}, nil
+}
+
+// Describe says that it yields tokens, and every metric that is not the caller's own.
+func (t *Target) Describe() loadgen.Description { return description(t.params) }
+
+// Stats is the state of the engine.
+func (t *Target) Stats() Stats { return t.live.stats() }
+
+// Do performs one request. Where ctx ends before it, what came until then has been told to trace, and the error is ctx's.
+func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Trace) error {
+	j, reason := job(t.params, req)
+	c := &call{}
+	if err := t.live.submit(c, j); err != nil {
+		return refusal(t.params, j, err)
+	}
+	done := true
+	select {
+	case <-c.wake:
+	case <-ctx.Done():
+		done = !t.live.cancel(c) // a token of this very instant, the last one too, has come
+	}
+	at, _, _ := t.live.tokens(c, 0)
+	for i, d := range at {
+		when := t.live.zero.Add(d)
+		if i == 0 {
+			trace.FirstByteAt(when)
+		}
+		trace.TokenAt(when, 1)
+		if trace.WantsText() {
+			trace.Text(loadgen.Content, tokenText(i))
+		}
+	}
+	if !done {
+		return ctx.Err()
+	}
+	trace.Usage(j.Prompt, j.Output)
+	trace.Finish(reason)
+	trace.EndAt(t.live.zero.Add(at[len(at)-1]))
+	return nil
+}
+
+func description(p Params) loadgen.Description {
+	return loadgen.Description{
+		Name:   "llmsim " + p.Model,
+		Tokens: true,
+		Gives:  func(m slo.Metric) bool { return !strings.HasPrefix(string(m), "x_") },
+	}
+}
+
+// job is the work that a request is, and why its output will end.
+func job(p Params, req *loadgen.Request) (j Job, reason string) {
+	j.Prompt = req.InputTokens
+	if j.Prompt == 0 {
+		j.Prompt = words(req.Prompt)
+		for _, m := range req.Messages {
+			j.Prompt += words(m.Content)
+		}
+	}
+	j.Prompt = max(1, j.Prompt)
+	if j.Output = req.MaxTokens; j.Output == 0 {
+		j.Output = p.DefaultOutput
+		return j, "stop"
+	}
+	return j, "length"
+}
+
+// refusal is the error of a request that the engine did not take.
+func refusal(p Params, j Job, err error) error {
+	switch {
+	case errors.Is(err, ErrQueueFull):
+		return &loadgen.StatusError{Code: http.StatusServiceUnavailable, Rejected: true, Detail: queueFull(p)}
+	case errors.Is(err, ErrTooLong):
+		return &loadgen.StatusError{Code: http.StatusBadRequest, Detail: tooLong(p, j.Prompt, j.Output)}
+	}
+	return &loadgen.StatusError{Code: http.StatusBadRequest, Detail: err.Error()}
+}

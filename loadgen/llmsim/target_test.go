@@ -1,0 +1,122 @@
+package llmsim_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/llmsim"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+func target(t testing.TB, p llmsim.Params) *llmsim.Target {
+	tg, err := llmsim.NewTarget(p)
+	require.NoError(t, err)
+	return tg
+}
+
+func TestTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tg := target(t, round())
+		var text strings.Builder
+		rec := loadgen.Do(t.Context(), tg, &loadgen.Request{InputTokens: 5, MaxTokens: 3},
+			loadgen.WithText(func(_ loadgen.TextKind, s string) { text.WriteString(s) }))
+		assert.Equal(t, goodput.Success, rec.Outcome)
+		assert.Equal(t, []goodput.Token{{At: 15 * ms, N: 1}, {At: 27 * ms, N: 1}, {At: 39 * ms, N: 1}}, rec.Tokens)
+		assert.Equal(t, 15*ms, rec.FirstByte)
+		assert.Equal(t, 39*ms, rec.End)
+		assert.Equal(t, 5, rec.InputTokens)
+		assert.Equal(t, 3, rec.OutputTokens)
+		assert.Equal(t, "length", rec.Finish)
+		assert.Equal(t, " goodput is what", text.String())
+	})
+}
+
+func TestTargetLengths(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		req           loadgen.Request
+		prompt        int
+		output        int
+		finish        string
+		firstAfterIdl time.Duration
+	}{
+		{"nothing said", loadgen.Request{}, 1, 2, "stop", 11 * ms},
+		{"words of the prompt", loadgen.Request{Prompt: " two\twords\n", MaxTokens: 1}, 2, 1, "length", 12 * ms},
+		{"words of the messages", loadgen.Request{Messages: []loadgen.Message{{Content: "one"}, {Content: "two three"}}}, 3, 2, "stop", 13 * ms},
+		{"the number goes before the words", loadgen.Request{Prompt: "one", InputTokens: 4}, 4, 2, "stop", 14 * ms},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rec := loadgen.Do(t.Context(), target(t, round()), &c.req)
+				assert.Equal(t, goodput.Success, rec.Outcome)
+				assert.Equal(t, c.prompt, rec.InputTokens)
+				assert.Equal(t, c.output, rec.OutputTokens)
+				assert.Len(t, rec.Tokens, c.output)
+				assert.Equal(t, c.finish, rec.Finish)
+				assert.Equal(t, c.firstAfterIdl, rec.Tokens[0].At)
+			})
+		})
+	}
+}
+
+func TestTargetReportsWhatCameBeforeATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tg := target(t, round())
+		ctx, cancel := context.WithTimeout(t.Context(), 30*ms)
+		defer cancel()
+		rec := loadgen.Do(ctx, tg, &loadgen.Request{InputTokens: 5, MaxTokens: 50})
+		assert.Equal(t, goodput.Timeout, rec.Outcome)
+		assert.Equal(t, 30*ms, rec.End)
+		assert.Equal(t, []goodput.Token{{At: 15 * ms, N: 1}, {At: 27 * ms, N: 1}}, rec.Tokens)
+		assert.Zero(t, rec.OutputTokens, "no usage was sent")
+		assert.Zero(t, tg.Stats().Running, "its place is free")
+
+		// The next begins when the step under way has ended, at 39 ms.
+		rec = loadgen.Do(t.Context(), tg, &loadgen.Request{InputTokens: 5, MaxTokens: 1})
+		assert.Equal(t, 24*ms, rec.End)
+	})
+}
+
+func TestTargetRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := round()
+		p.MaxBatch, p.MaxQueue = 1, 1
+		tg := target(t, p)
+		rec := loadgen.Do(t.Context(), tg, &loadgen.Request{InputTokens: 99, MaxTokens: 2})
+		assert.Equal(t, goodput.ClientError, rec.Outcome)
+		assert.Equal(t, "HTTP status 400: 99 prompt tokens and 2 output tokens are more than the 100 that the KV cache holds", rec.Detail)
+		rec = loadgen.Do(t.Context(), tg, &loadgen.Request{MaxTokens: -1})
+		assert.Equal(t, goodput.ClientError, rec.Outcome)
+
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				assert.Equal(t, goodput.Success, loadgen.Do(t.Context(), tg, &loadgen.Request{MaxTokens: 5}).Outcome)
+			})
+		}
+		synctest.Wait()
+		rec = loadgen.Do(t.Context(), tg, &loadgen.Request{})
+		assert.Equal(t, goodput.Rejected, rec.Outcome)
+		assert.Zero(t, rec.End, "at once")
+		wg.Wait()
+	})
+}
+
+func TestTargetDescribes(t *testing.T) {
+	d := target(t, llmsim.OPT13B()).Describe()
+	assert.Equal(t, "llmsim opt-13b", d.Name)
+	assert.True(t, d.Tokens)
+	for _, m := range []slo.Metric{slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.E2E} {
+		assert.True(t, d.Gives(m), m)
+	}
+	assert.False(t, d.Gives("x_cost"))
+}
