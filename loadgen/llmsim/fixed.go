@@ -13,8 +13,8 @@ import (
 // accuracy of a client. There is no engine behind it.
 //
 // The instants are absolute deadlines: a token that was written late does not delay the next. A request gets max_tokens
-// tokens, or Tokens where it sets no limit. Every token chunk says in "written_ns" at which Unix time in nanoseconds it was
-// handed to the connection; that of each request's first token is kept, see FirstTokens.
+// tokens, or Tokens where it sets no limit. Every token chunk says in "written_ns", unless Plain is set, at which Unix
+// time in nanoseconds it was handed to the connection; that of each request's first token is kept, see FirstTokens.
 //
 // It serves POST /v1/chat/completions, GET /v1/models, GET /health, and GET /first-tokens: FirstTokens as a JSON object
 // of Unix nanoseconds.
@@ -23,6 +23,7 @@ type FixedServer struct {
 	Step   time.Duration // from one token to the next
 	Tokens int           // output tokens of a request that sets no limit; 0: 32
 	NoRole bool          // leave out the role-only chunk with which a stream begins, at once, before the first token
+	Plain  bool          // leave "written_ns" out of the chunks, which are then alike but for their text, as a real server's
 
 	once sync.Once
 	mux  *http.ServeMux
@@ -126,6 +127,9 @@ func (s *FixedServer) chat(w http.ResponseWriter, req *http.Request) {
 		written := time.Now().UnixNano()
 		if i == 0 {
 			s.keep(name, written)
+		}
+		if s.Plain {
+			written = 0
 		}
 		c.token(i, written)
 		if i == output-1 {

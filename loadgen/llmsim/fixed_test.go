@@ -62,6 +62,13 @@ func TestFixedServerOptions(t *testing.T) {
 		assert.Equal(t, 10*ms, events[0].at)
 		assert.Equal(t, 20*ms, events[2].at)
 		assert.Equal(t, "stop", gjson.Get(events[3].data, "choices.0.finish_reason").String())
+		assert.Contains(t, events[0].data, "written_ns")
+
+		plain := serve(t, &llmsim.FixedServer{First: 10 * ms, Step: 5 * ms, Tokens: 3, Plain: true})
+		_, events, _ = post(t, plain, nil, `{"messages":[{"role":"user","content":"a"}],"stream":true}`)
+		require.Len(t, events, 6)
+		assert.NotContains(t, events[1].data, "written_ns")
+		assert.Equal(t, " goodput", gjson.Get(events[1].data, "choices.0.delta.content").String())
 
 		start := time.Now()
 		status, _, body := post(t, client, nil, `{"messages":[{"role":"user","content":"a"}]}`)
