@@ -1,0 +1,40 @@
+package openai
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/internal/sse"
+	"github.com/goodputkit/goodputkit/loadgen"
+)
+
+// BenchmarkEvent is what the client does with one token event, from the bytes to the trace.
+func BenchmarkEvent(b *testing.B) {
+	for _, c := range []struct{ name, data string }{
+		{"vllm", `{"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1700000000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" goodput"},"logprobs":null,"finish_reason":null,"token_ids":null}]}`},
+		{"escaped", `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":"\n\"x\""},"finish_reason":null}]}`},
+		{"usage", `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}],"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8}}`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			data := []byte(c.data)
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			now := time.Now()
+			a := &answer{trace: loadgen.NewTrace(now), choices: 1}
+			for i := 0; b.Loop(); i++ {
+				if i%1024 == 0 {
+					a.trace, a.tokens = loadgen.NewTrace(now), 0
+				}
+				require.NoError(b, a.event(sse.Event{Data: data, At: now}))
+			}
+		})
+	}
+	b.Run("valid", func(b *testing.B) {
+		data := []byte(`{"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1700000000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" goodput"},"logprobs":null,"finish_reason":null,"token_ids":null}]}`)
+		for b.Loop() {
+			valid(data)
+		}
+	})
+}

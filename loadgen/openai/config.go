@@ -1,0 +1,253 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Endpoint is the kind of request: the path below /v1.
+type Endpoint string
+
+// The endpoints.
+const (
+	ChatCompletions Endpoint = "chat/completions"
+	Completions     Endpoint = "completions"
+)
+
+// Config says which endpoint requests go to, and what all of them have in common. Only BaseURL is required.
+type Config struct {
+	// BaseURL is the host alone ("http://127.0.0.1:8000", to which /v1 is added), the URL up to /v1, or the whole URL of
+	// the endpoint, whose end then chooses Endpoint. A query stays (Azure: "…/chat/completions?api-version=…"). A user and
+	// password in it become basic authentication.
+	BaseURL string
+
+	Model  string // empty: no model in the request, unless a Body names one
+	APIKey string // sent as "Authorization: Bearer …"; empty: no such header
+
+	Endpoint Endpoint // empty: chosen by BaseURL, else ChatCompletions
+
+	// NoStream asks for one JSON body instead of a stream. No one sees tokens arrive then: an SLO on ttft, ttfo, tpot, itl,
+	// speed or service_ttft is refused.
+	NoStream bool
+
+	// Header is sent with each request.
+	Header http.Header
+
+	// Body has extra fields of each request; loadgen.Request.Body goes over it, field by field, and both over what New and
+	// Request say: messages, prompt, model, max_tokens. A nil takes a field out. "stream" is not among them. The object
+	// stream_options is merged with {"include_usage": true}, the default; nil takes it out.
+	Body map[string]any
+
+	// Client is what requests go through; nil: a client of the target's own that is made for load. It speaks HTTP/1.1, keeps
+	// every connection alive, bounds the header, never asks for compression, and uses no proxy, whatever the environment
+	// says. Of a Client of the caller's everything holds, its Timeout and proxy too, but that redirects are not followed.
+	Client *http.Client
+}
+
+// New is a target for the endpoint that c describes. It connects to nothing yet. An error names the field that cannot be
+// meant.
+func New(c Config) (*Target, error) {
+	u, endpoint, err := resolve(c.BaseURL, c.Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("openai: %w", err)
+	}
+	t := &Target{endpoint: endpoint, stream: !c.NoStream, model: c.Model, redact: newRedactor(c, u)}
+	if t.header, t.host, err = header(c, u); err != nil {
+		return nil, fmt.Errorf("openai: %w", err)
+	}
+	u.User = nil
+	t.url = u
+	if t.fields, err = fields(c); err != nil {
+		return nil, fmt.Errorf("openai: %w", err)
+	}
+	t.fixed = join(t.fields)
+	t.first, t.again = clients(c.Client)
+	t.scratch.New = func() any { return newScratch() }
+	return t, nil
+}
+
+// resolve is the endpoint's whole URL, and which endpoint it is.
+func resolve(base string, endpoint Endpoint) (*url.URL, Endpoint, error) {
+	if endpoint != "" && endpoint != ChatCompletions && endpoint != Completions {
+		return nil, "", fmt.Errorf("Endpoint: %q is not known; %q and %q are", endpoint, ChatCompletions, Completions)
+	}
+	if base == "" {
+		return nil, "", errors.New("BaseURL: is missing; for example http://127.0.0.1:8000/v1")
+	}
+	u, err := url.Parse(base)
+	if err != nil { // its text would quote the URL, and a password in it
+		return nil, "", errors.New("BaseURL: is not a URL")
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, "", errors.New("BaseURL: has to begin with http:// or https://")
+	case u.Hostname() == "":
+		return nil, "", errors.New("BaseURL: has no host")
+	case u.Fragment != "":
+		return nil, "", errors.New("BaseURL: has a fragment (#…), which no server gets to see")
+	}
+	path := strings.TrimRight(u.EscapedPath(), "/")
+	named := Endpoint("")
+	for _, e := range []Endpoint{ChatCompletions, Completions} {
+		if strings.HasSuffix(path, "/"+string(e)) {
+			named = e
+			break
+		}
+	}
+	switch {
+	case named == "":
+		for _, other := range []string{"/responses", "/embeddings", "/models"} {
+			if strings.HasSuffix(path, other) {
+				return nil, "", fmt.Errorf("BaseURL: ends in %s, which is no endpoint that is known here; it may end in /v1, /%s or /%s",
+					other, ChatCompletions, Completions)
+			}
+		}
+		if path == "" {
+			path = "/v1"
+		}
+		if endpoint == "" {
+			endpoint = ChatCompletions
+		}
+		path += "/" + string(endpoint)
+	case endpoint == "":
+		endpoint = named
+	case endpoint != named:
+		return nil, "", fmt.Errorf("Endpoint: is %q, but BaseURL ends in /%s", endpoint, named)
+	}
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		return nil, "", errors.New("BaseURL: is not a URL")
+	}
+	u.Path, u.RawPath = plain, path
+	return u, endpoint, nil
+}
+
+// header is what each request has in its header, and the host that it names if not the URL's.
+func header(c Config, u *url.URL) (h http.Header, host string, err error) {
+	h = http.Header{}
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept-Encoding", "identity") // compression would hold tokens back
+	h.Set("Accept", "text/event-stream")
+	if c.NoStream {
+		h.Set("Accept", "application/json")
+	}
+	for name, values := range c.Header {
+		name = http.CanonicalHeaderKey(name)
+		if !isToken(name) {
+			return nil, "", fmt.Errorf("Header: %q is no name of a field", name)
+		}
+		for _, v := range values {
+			if !isFieldValue(v) {
+				return nil, "", fmt.Errorf("Header: the value of %s has a character that no header can carry", name)
+			}
+		}
+		switch name {
+		case "Content-Length", "Transfer-Encoding", "Connection":
+			return nil, "", fmt.Errorf("Header: %s is set by the client itself", name)
+		case "Host":
+			if len(values) > 0 {
+				host = values[0]
+			}
+		default:
+			h[name] = slices.Clone(values)
+		}
+	}
+	_, given := h["Authorization"]
+	switch {
+	case c.APIKey != "" && given:
+		return nil, "", errors.New("APIKey: Header has an Authorization too; only one can be sent")
+	case c.APIKey != "" && u.User != nil:
+		return nil, "", errors.New("APIKey: BaseURL has a user too; only one can be sent")
+	case given && u.User != nil:
+		return nil, "", errors.New("Header: has an Authorization, but BaseURL has a user too; only one can be sent")
+	case strings.TrimSpace(c.APIKey) != c.APIKey:
+		return nil, "", errors.New("APIKey: begins or ends with white space")
+	case !isFieldValue(c.APIKey):
+		return nil, "", errors.New("APIKey: has a character that no header can carry")
+	case c.APIKey != "":
+		h.Set("Authorization", "Bearer "+c.APIKey)
+	case u.User != nil:
+		password, _ := u.User.Password()
+		r := http.Request{Header: h}
+		r.SetBasicAuth(u.User.Username(), password)
+	}
+	return h, host, nil
+}
+
+// isToken says whether s can be the name of a header field (RFC 9110, section 5.6.2).
+func isToken(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	}) < 0
+}
+
+// isFieldValue says whether s can be the value of a header field (RFC 9110, section 5.5).
+func isFieldValue(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0
+}
+
+const includeUsage = `{"include_usage":true}`
+
+// fields is the body of every request, but for what the request itself says.
+func fields(c Config) (map[string]json.RawMessage, error) {
+	f := map[string]json.RawMessage{"stream": json.RawMessage("false")}
+	if !c.NoStream {
+		f["stream"] = json.RawMessage("true")
+		f["stream_options"] = json.RawMessage(includeUsage)
+	}
+	if c.Model != "" {
+		f["model"], _ = json.Marshal(c.Model)
+	}
+	if err := overlay(f, c.Body); err != nil {
+		return nil, fmt.Errorf("Body: %w", err)
+	}
+	return f, nil
+}
+
+// overlay puts the fields of body over f.
+func overlay(f map[string]json.RawMessage, body map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(body)) {
+		v := body[name]
+		if name == "stream" {
+			return errors.New("stream is not set here: Config.NoStream says whether the answer is a stream")
+		}
+		if v == nil {
+			delete(f, name)
+			continue
+		}
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("%s cannot be JSON: it is a %T", name, v)
+		}
+		if name == "stream_options" {
+			options := map[string]json.RawMessage{}
+			for _, layer := range []json.RawMessage{f[name], raw} {
+				if len(layer) > 0 && json.Unmarshal(layer, &options) != nil {
+					return errors.New("stream_options is not an object")
+				}
+			}
+			raw, _ = json.Marshal(options)
+		}
+		f[name] = raw
+	}
+	return nil
+}
+
+// join is the members of an object, in order of their names and without the braces.
+func join(f map[string]json.RawMessage) []byte {
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if len(b) > 0 {
+			b = append(b, ',')
+		}
+		key, _ := json.Marshal(name)
+		b = append(append(append(b, key...), ':'), f[name]...)
+	}
+	return b
+}

@@ -1,0 +1,43 @@
+// Package openai is a target for endpoints that speak OpenAI's HTTP API: vLLM, SGLang, llama.cpp, Ollama, TGI, gateways,
+// and OpenAI itself. It puts chat completions and completions on them, streamed or not, and says of each request what
+// became of it, when each token came, and what the server counted.
+//
+//	target, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1:8000/v1", Model: "m"})
+//	result, err := loadgen.Run(ctx, target, loadgen.Plan{ … })
+//
+// # Times
+//
+// The clock is read when a piece of the body has arrived, before it is parsed, and every token in the piece gets that
+// instant. A token event is a chunk with text, reasoning, a tool call's name or arguments, a refusal, or the transcript of
+// audio in it; a role, an empty delta, a comment, a chunk of usage alone is none. The end is the arrival of [DONE], or
+// without it that of the body's end.
+//
+// How many tokens an event carried is read from the growth of the usage figure where every token event so far had one
+// (vLLM: continuous_usage_stats), else from its log-probabilities where there are any, and else nobody said. Their sum
+// is the server's usage, for which New asks with stream_options.include_usage.
+//
+// An answer is read as what it is. Where a stream was asked for and one JSON body came, the answer is a completion whose
+// steps nobody saw: it has no token events, and ttft is undefined.
+//
+// # Outcomes
+//
+// An answer is complete with a finish reason for every choice, or with [DONE]. The finish reason "length" is complete
+// only at the request's own limit: max_tokens or max_completion_tokens of a Body, else Request.MaxTokens. Without a limit,
+// or below it by the server's own count, it was cut short and is truncated. An error object in a 200, in a stream or
+// alone, is a server_error, or rate_limited where it says so. A redirect is not followed and is a client_error.
+//
+// One thing is repeated, once: a request on a kept-alive connection that the server had closed, before a byte came back.
+// It goes out again on a new connection, Record.Attempts is 2, and the latency runs from the first. net/http repeats
+// nothing by itself here.
+//
+// # Bounds
+//
+// A header may have 256 KiB, a line of a stream 1 MiB, a JSON body 16 MiB, one answer a million token events; what is
+// longer is a connection_error or malformed. Only the request's deadline ends a body that goes on for ever. After the end
+// of an answer its connection is given 50 ms and 64 KiB to come to an end too, so that it can be used again.
+//
+// # Secrets
+//
+// What a server or the network says goes into Record.Detail in one short line, without the API key, the credentials of
+// Config.Header, BaseURL and Config.Body, and without the prompt, whoever quotes them.
+package openai

@@ -1,0 +1,136 @@
+package openai
+
+import (
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/sse"
+	"github.com/goodputkit/goodputkit/loadgen"
+)
+
+const (
+	maxBody   = 16 << 20 // the longest JSON body, bytes
+	bufSize   = 8 << 10
+	keptBody  = 64 << 10 // memory of a body that is worth keeping
+	drainSize = 64 << 10
+	drainTime = 50 * time.Millisecond
+)
+
+// scratch is the memory that one answer is read with.
+type scratch struct {
+	buf    []byte
+	body   []byte
+	parser sse.Parser
+}
+
+func newScratch() *scratch { return &scratch{buf: make([]byte, bufSize)} }
+
+func (s *scratch) reset() {
+	s.parser.Reset()
+	s.body = s.body[:0]
+	if cap(s.body) > keptBody {
+		s.body = nil
+	}
+}
+
+// input is the body of an answer, and when its last piece came.
+type input struct {
+	at    time.Time // taken as soon as the bytes were there
+	body  io.ReadCloser
+	plain io.Reader // the body, decoded where it is encoded
+	trace *loadgen.Trace
+	some  bool // a byte came
+}
+
+func newInput(resp *http.Response, trace *loadgen.Trace) *input {
+	in := &input{body: resp.Body, trace: trace}
+	in.plain = wire{in}
+	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		in.plain = &gunzip{wire: in.plain}
+	default:
+		in.plain = unreadable{loadgen.Fail(goodput.Malformed, "the content encoding is neither identity nor gzip")}
+	}
+	return in
+}
+
+// Read reads what the protocol means: the decoded body.
+func (in *input) Read(p []byte) (int, error) { return in.plain.Read(p) }
+
+// wire reads from the connection.
+type wire struct{ *input }
+
+func (w wire) Read(p []byte) (int, error) {
+	n, err := w.body.Read(p)
+	w.at = time.Now()
+	if n > 0 && !w.some {
+		w.some = true
+		w.trace.FirstByteAt(w.at)
+	}
+	return n, err
+}
+
+// gunzip decodes a body that nobody asked to be compressed. It waits for its header when it is read, and not before.
+type gunzip struct {
+	wire io.Reader
+	zip  *gzip.Reader
+}
+
+func (g *gunzip) Read(p []byte) (n int, err error) {
+	if g.zip == nil {
+		if g.zip, err = gzip.NewReader(g.wire); err != nil {
+			g.zip = nil
+			return 0, broken(err)
+		}
+	}
+	n, err = g.zip.Read(p)
+	return n, broken(err)
+}
+
+// broken makes malformed what is wrong in the encoding itself.
+func broken(err error) error {
+	var corrupt flate.CorruptInputError
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) {
+		return loadgen.Fail(goodput.Malformed, "the body is not gzip, though its header says so")
+	}
+	return err
+}
+
+type unreadable struct{ err error }
+
+func (u unreadable) Read([]byte) (int, error) { return 0, u.err }
+
+// drain reads the little that may follow the end of an answer, so that the connection can be used again. It takes no
+// longer than drainTime.
+func (in *input) drain(buf []byte) {
+	defer in.bound(drainTime)()
+	for left := drainSize; left > 0; {
+		n, err := in.body.Read(buf)
+		if err != nil {
+			return
+		}
+		left -= n
+	}
+}
+
+// bound closes the body after d, which ends a Read, unless the function that it returns is called before.
+func (in *input) bound(d time.Duration) (stop func() bool) {
+	return time.AfterFunc(d, func() { in.body.Close() }).Stop
+}
+
+// mediaType is that of the body, without its parameters; empty where the server does not say.
+func mediaType(h http.Header) string {
+	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		return ""
+	}
+	return t
+}
