@@ -1,0 +1,402 @@
+package goodput
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/goodputkit/goodputkit/internal/figure"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// textWidth is how many columns a report takes at most, as far as texts can be broken.
+const textWidth = 100
+
+// String is the report as a table for people, at most about 100 columns wide: first what is wrong with the client, if
+// anything is, then whether the SLO is met and what goodput was; below it the objectives, throughput beside goodput and
+// where the difference went, the books, the latencies and lengths, the classes, how it was counted, and the warnings.
+// "–" is a number that there is not. The JSON has more: see the fields of Report.
+func (r *Report) String() string {
+	sections := []string{r.textHead(), r.textObjectives(), r.textRates() + r.textBooks(), r.textLatencies(), r.textTokens(),
+		r.textCustom(), r.textClasses(), r.textCounted(), r.textWarnings()}
+	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
+	return strings.Join(sections, "\n")
+}
+
+// WriteText writes String to w.
+func (r *Report) WriteText(w io.Writer) error {
+	_, err := io.WriteString(w, r.String())
+	return err
+}
+
+// label is the beginning of a line that is no table.
+func label(name string) string { return fmt.Sprintf("%-12s", name) }
+
+func clean(s string) string { return figure.Clean(s, textWidth) }
+
+// textHead is what a reader sees first.
+func (r *Report) textHead() string {
+	var b strings.Builder
+	if !r.Health.Sound() {
+		what := "the client may have had a part in these figures"
+		if r.Health.Verdict == Invalid {
+			what = "these figures show the client, not the server"
+		}
+		b.WriteString(clean(fmt.Sprintf("CLIENT %s: %s", strings.ToUpper(string(r.Health.Verdict)), what)) + "\n")
+		for _, reason := range r.Health.Reasons {
+			b.WriteString(figure.Wrap("  - ", figure.Clean(reason, 1000), textWidth))
+		}
+		b.WriteByte('\n')
+	}
+	if r.Class != "" {
+		b.WriteString(label("Class") + clean(r.Class) + "\n")
+	}
+	b.WriteString(figure.Wrap(label("SLO"), r.verdictText()+": "+r.sloText(), textWidth))
+	b.WriteString(figure.Wrap(label("Goodput"), r.goodputText(), textWidth))
+	b.WriteString(figure.Wrap(label("Attainment"), r.attainmentText(), textWidth))
+	return b.String()
+}
+
+func (r *Report) verdictText() string {
+	v := strings.ToUpper(string(r.Verdict))
+	if v == "" {
+		v = "NOT JUDGED"
+	}
+	if r.Verdict != Inconclusive {
+		return v
+	}
+	all := r.allObjectives()
+	if slices.ContainsFunc(all, func(o objectiveOf) bool { return !o.Holds }) {
+		return v + " (the sample falls short of it)"
+	}
+	return v + " (the sample reaches it)"
+}
+
+func (r *Report) sloText() string {
+	if r.bySLOs() {
+		return "each class by its own, any other by " + r.SLO.String()
+	}
+	return r.SLO.String()
+}
+
+// bySLOs reports whether the classes have SLOs of their own.
+func (r *Report) bySLOs() bool { return len(r.Objectives) == 0 && len(r.Classes) > 0 }
+
+func (r *Report) goodputText() string {
+	if math.IsNaN(r.GoodputRPS) {
+		return figure.Absent + " (the window has no length)"
+	}
+	text := fmt.Sprintf("%s of %s requests/s (%s of throughput)", figure.Number(r.GoodputRPS), figure.Number(r.ThroughputRPS),
+		figure.Share(float64(r.Flow.Good)/float64(r.Flow.Ended)))
+	if r.OutputTPS > 0 {
+		text += fmt.Sprintf(", %s of %s output tokens/s", figure.Number(r.TokenGoodputTPS), figure.Number(r.OutputTPS))
+	}
+	return text
+}
+
+func (r *Report) attainmentText() string {
+	if r.Offered == 0 {
+		return figure.Absent + " (no request started in the window)"
+	}
+	text := fmt.Sprintf("%s of %s requests were good", figure.Share(r.Attainment), figure.Count(r.Offered))
+	if math.IsNaN(r.AttainmentCI[0]) {
+		return text + " (too short a run for an interval)"
+	}
+	return fmt.Sprintf("%s (%s interval %s)", text, figure.Percent(r.Confidence), interval(r.AttainmentCI))
+}
+
+func interval(ci [2]float64) string {
+	if math.IsNaN(ci[0]) || math.IsNaN(ci[1]) {
+		return figure.Absent
+	}
+	return figure.Share(ci[0]) + " to " + figure.Share(ci[1])
+}
+
+// objectiveOf is an objective with the class that it is about, where that needs saying.
+type objectiveOf struct {
+	class string
+	ObjectiveResult
+}
+
+func (r *Report) allObjectives() (all []objectiveOf) {
+	if !r.bySLOs() {
+		for _, o := range r.Objectives {
+			all = append(all, objectiveOf{"", o})
+		}
+		return all
+	}
+	for _, class := range slices.Sorted(maps.Keys(r.Classes)) {
+		for _, o := range r.Classes[class].Objectives {
+			all = append(all, objectiveOf{class, o})
+		}
+	}
+	return all
+}
+
+func (r *Report) textObjectives() string {
+	all := r.allObjectives()
+	if len(all) == 0 {
+		return ""
+	}
+	t := figure.Table{Left: map[int]bool{1: true, 7: true}}
+	class := ""
+	if r.bySLOs() {
+		class = "Class"
+	}
+	t.Row("Objective", class, "share", "target", figure.Percent(r.Confidence)+" interval", "late", "sample", "verdict")
+	for _, o := range all {
+		sign, late := "≥ ", figure.Count(o.Missed)
+		if o.Objective.Metric == slo.ErrorRate {
+			sign = "≤ "
+		}
+		if o.Objective.Metric.Population() {
+			late = ""
+		}
+		sample := "falls short"
+		switch {
+		case o.N == 0:
+			sample = figure.Absent
+		case o.Holds:
+			sample = "holds"
+		}
+		t.Row(o.Objective.String(), figure.Clean(o.class, 24), figure.Share(o.Share, o.Target), sign+figure.Percent(o.Target),
+			interval(o.CI), late, sample, string(o.Verdict))
+	}
+	text := t.String()
+	for _, o := range all {
+		if o.Undefined > 0 {
+			text += figure.Wrap("  ", fmt.Sprintf("%s: undefined for %s requests, which the rule for it decided",
+				o.Objective.String(), figure.Count(o.Undefined)), textWidth)
+		}
+	}
+	return text
+}
+
+// textRates is throughput beside goodput and what was lost between them. The columns add up: their numbers have equally
+// many decimals.
+func (r *Report) textRates() string {
+	f := &r.Flow
+	lost, lostOutput := f.Ended-f.Good, f.OutputTokens-f.GoodOutputTokens
+	lostTotal := lostOutput + f.InputTokens - f.GoodInputTokens
+	decimals := figure.Decimals(max(r.ThroughputRPS, r.OfferedRPS), 4)
+	tokenDecimals := figure.Decimals(r.TotalTPS, 4)
+	rps := func(v float64) string { return figure.Fixed(v, decimals) }
+	tps := func(v float64) string {
+		if f.InputTokens+f.OutputTokens == 0 {
+			return ""
+		}
+		return figure.Fixed(v, tokenDecimals)
+	}
+	share := func(n uint64) string {
+		if f.Ended == 0 {
+			return ""
+		}
+		return figure.Share(float64(n) / float64(f.Ended))
+	}
+	var t figure.Table
+	t.Row("Rates", "requests", "requests/s", "share", "output tokens/s", "all tokens/s")
+	t.Row("offered", figure.Count(r.Offered), rps(r.OfferedRPS))
+	t.Row("throughput", figure.Count(f.Ended), rps(r.ThroughputRPS), share(f.Ended), tps(r.OutputTPS), tps(r.TotalTPS))
+	t.Row("success", figure.Count(f.Success), rps(r.SuccessRPS), share(f.Success))
+	t.Row("goodput", figure.Count(f.Good), rps(r.GoodputRPS), share(f.Good), tps(r.TokenGoodputTPS), tps(r.TotalGoodputTPS))
+	t.Row("lost", figure.Count(lost), rps(r.perSecond(lost)), share(lost), tps(r.perSecond(lostOutput)), tps(r.perSecond(lostTotal)))
+	for _, cause := range r.causes() {
+		t.Row("  "+figure.Clean(cause, 50), figure.Count(r.Lost[cause]), rps(r.LostRPS[cause]), share(r.Lost[cause]))
+	}
+	if f.Dropped > 0 {
+		t.Row("dropped", figure.Count(f.Dropped), rps(r.DroppedRPS))
+	}
+	if f.Unfinished > 0 {
+		t.Row("unfinished", figure.Count(f.Unfinished), rps(r.UnfinishedRPS))
+	}
+	return t.String()
+}
+
+func (r *Report) perSecond(n uint64) float64 {
+	if !(r.WindowS > 0) {
+		return math.NaN()
+	}
+	return float64(n) / r.WindowS
+}
+
+// causes are what requests were lost to, the most frequent first.
+func (r *Report) causes() []string {
+	return slices.SortedFunc(maps.Keys(r.Lost), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Lost[b], r.Lost[a]), cmp.Compare(a, b))
+	})
+}
+
+// textBooks closes the books of the cohort.
+func (r *Report) textBooks() string {
+	if r.Offered == 0 {
+		return ""
+	}
+	books := fmt.Sprintf("%s offered = %s good + %s late", figure.Count(r.Offered), figure.Count(r.Good), figure.Count(r.Late))
+	for _, o := range Outcomes() {
+		if n := r.Outcomes[o]; o != Success && n > 0 {
+			books += fmt.Sprintf(" + %s %s", figure.Count(n), o)
+		}
+	}
+	text := "\n" + figure.Wrap(label("Requests"), books, textWidth)
+	if r.Undecided > 0 {
+		text += figure.Wrap(label("Undecided"), fmt.Sprintf("%s of the unfinished could still have become good: attainment is %s",
+			figure.Count(r.Undecided), interval(r.AttainmentBounds)), textWidth)
+	}
+	if r.Notes.Limits > 0 {
+		text += figure.Wrap(label("Own limits"), fmt.Sprintf("%s requests were judged by thresholds that they brought along",
+			figure.Count(r.Notes.Limits)), textWidth)
+	}
+	return text
+}
+
+// thinMark stands behind a percentile above what the sample can carry.
+const thinMark = "*"
+
+// distributionTable has a row for each of the names that the report has a distribution of.
+func (r *Report) distributionTable(title string, names []string, text func(name string, v float64) string) string {
+	var t figure.Table
+	t.Row(title, "n", "P50 ", "P90 ", "P95 ", "P99 ", "P99.9 ", "max")
+	thin := false
+	for _, name := range names {
+		d, ok := r.Percentiles[name]
+		if !ok {
+			continue
+		}
+		cell := func(percentile string, v float64) string {
+			if !math.IsNaN(v) && slices.Contains(d.Thin, percentile) {
+				thin = true
+				return text(name, v) + thinMark
+			}
+			return text(name, v) + " "
+		}
+		t.Row(figure.Clean(name, 30), figure.Count(d.N), cell("p50", d.P50), cell("p90", d.P90), cell("p95", d.P95), cell("p99", d.P99),
+			cell("p99_9", d.P999), text(name, d.Max))
+	}
+	switch {
+	case t.Rows() == 1:
+		return ""
+	case thin:
+		return t.String() + thinMark + " above what so few values can carry: next to the greatest of them\n"
+	}
+	return t.String()
+}
+
+// latencyTwins are what a metric is compared with: where all its figures are the same it says nothing of its own.
+var latencyTwins = map[slo.Metric]slo.Metric{slo.TTFO: slo.TTFT, slo.ServiceTTFT: slo.TTFT, slo.ServiceE2E: slo.E2E}
+
+func (r *Report) textLatencies() string {
+	var names []string
+	for _, m := range []slo.Metric{slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.E2E, slo.ServiceTTFT, slo.ServiceE2E, slo.Lag, slo.Speed} {
+		if twin, ok := latencyTwins[m]; ok && r.sameFigures(m, twin) {
+			continue
+		}
+		names = append(names, string(m))
+	}
+	return r.distributionTable("Latency", names, func(name string, v float64) string {
+		if name == string(slo.Speed) && !math.IsNaN(v) {
+			return figure.Number(v) + " tok/s"
+		}
+		return figure.Seconds(v)
+	})
+}
+
+// sameFigures reports whether the distributions of two metrics print alike.
+func (r *Report) sameFigures(a, b slo.Metric) bool {
+	x, y := r.Percentiles[string(a)], r.Percentiles[string(b)]
+	same := func(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
+	return x.N == y.N && same(x.P50, y.P50) && same(x.P90, y.P90) && same(x.P95, y.P95) && same(x.P99, y.P99) && same(x.P999, y.P999) &&
+		same(x.Max, y.Max)
+}
+
+func (r *Report) textTokens() string {
+	return r.distributionTable("Length", []string{"input_tokens", "output_tokens"}, func(_ string, v float64) string { return figure.Number(v) })
+}
+
+func (r *Report) textCustom() string {
+	names := slices.Sorted(maps.Keys(r.Percentiles))
+	names = slices.DeleteFunc(names, func(name string) bool { return !slo.Metric(name).Custom() })
+	return r.distributionTable("Measured", names, func(_ string, v float64) string { return figure.Number(v) })
+}
+
+func (r *Report) textClasses() string {
+	if len(r.Classes) == 0 || len(r.Classes) == 1 && r.Classes[slo.DefaultClass] != nil {
+		return ""
+	}
+	var t figure.Table
+	t.Left = map[int]bool{1: true}
+	t.Row("Class", "verdict", "offered", "attainment", "throughput/s", "goodput/s", "ttft P95", "e2e P95")
+	for _, name := range slices.Sorted(maps.Keys(r.Classes)) {
+		c := r.Classes[name]
+		p95 := func(m slo.Metric) string {
+			d, ok := c.Percentiles[string(m)]
+			if !ok {
+				return figure.Absent
+			}
+			return figure.Seconds(d.P95)
+		}
+		decimals := figure.Decimals(r.ThroughputRPS, 4)
+		t.Row(figure.Clean(name, 24), string(c.Verdict), figure.Count(c.Offered), figure.Share(c.Attainment),
+			figure.Fixed(c.ThroughputRPS, decimals), figure.Fixed(c.GoodputRPS, decimals), p95(slo.TTFT), p95(slo.E2E))
+	}
+	return t.String()
+}
+
+// textCounted says what the figures are of.
+func (r *Report) textCounted() string {
+	w := r.Window
+	when := string(w.Kind)
+	if !w.From.IsZero() {
+		const layout = "2006-01-02 15:04:05.000"
+		when += fmt.Sprintf(", %s: %s to %s UTC", figure.Seconds(r.WindowS), w.From.UTC().Format(layout), w.To.UTC().Format(layout))
+		switch {
+		case w.Open:
+			when += ", and not over"
+		case !w.ToIncluded:
+			when += ", its end not included"
+		}
+	}
+	text := figure.Wrap(label("Window"), when, textWidth)
+	text += figure.Wrap(label("Counted"), "attainment, objectives and percentiles over what started in the window, rates over what ended in it; percentiles and lengths of successes", textWidth)
+	name := ""
+	if r.SLOName != "" {
+		name = figure.Clean(r.SLOName, 60) + ", "
+	}
+	text += label("SLO") + name + "fingerprint " + r.Fingerprint + "\n"
+	if r.Class == "" {
+		text += figure.Wrap(label("Client"), r.clientText(), textWidth)
+	}
+	return text
+}
+
+func (r *Report) clientText() string {
+	h := r.Health
+	if h == nil {
+		return "not measured"
+	}
+	text := fmt.Sprintf("%s of %s requests sent", figure.Count(h.Sent), figure.Count(h.Offered))
+	if h.Verdict != "" {
+		text = string(h.Verdict) + "; " + text
+	}
+	if h.Sent > 0 {
+		text += fmt.Sprintf(", late by %s (P50), %s (P99), %s at most", figure.Seconds(h.LagP50), figure.Seconds(h.LagP99), figure.Seconds(h.LagMax))
+	}
+	if h.Retried > 0 {
+		text += fmt.Sprintf("; %s repeated on a new connection", figure.Count(h.Retried))
+	}
+	return text
+}
+
+func (r *Report) textWarnings() string {
+	if len(r.Warnings) == 0 {
+		return ""
+	}
+	text := "Warnings\n"
+	for _, w := range r.Warnings {
+		text += figure.Wrap("  - ", figure.Clean(w.Error(), 1000), textWidth)
+	}
+	return text
+}
