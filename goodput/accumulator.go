@@ -108,14 +108,19 @@ func WithConfidence(confidence float64) Option {
 // It panics if s or a class's SLO is invalid (see [slo.SLO.Validate]), if the window's end is before its beginning or
 // either is not between the years 1970 and 2150, or if the confidence is not between 0 and 1.
 func NewAccumulator(s slo.SLO, opts ...Option) *Accumulator {
+	a, err := newAccumulator(s, opts...)
+	if err != nil {
+		panic("goodput: " + err.Error())
+	}
+	return a
+}
+
+func newAccumulator(s slo.SLO, opts ...Option) (*Accumulator, error) {
 	a := &Accumulator{slo: cloneSLO(s), confidence: DefaultConfidence}
 	for _, o := range opts {
 		o(a)
 	}
-	if err := a.init(); err != nil {
-		panic("goodput: " + err.Error())
-	}
-	return a
+	return a, a.init()
 }
 
 // init checks what the options said and makes the classes that the set names.

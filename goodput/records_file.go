@@ -22,6 +22,8 @@ var (
 	ErrFingerprint = errors.New("the SLO does not match its fingerprint")
 	// ErrIncomplete: records are missing from the file. [AllowIncomplete] reads it all the same.
 	ErrIncomplete = errors.New("incomplete")
+	// ErrNoSLO: there is nothing in the file to judge its records by.
+	ErrNoSLO = errors.New("no SLO")
 	// ErrClosed: the [RecordWriter] has been closed.
 	ErrClosed = errors.New("goodput: the RecordWriter is closed")
 )
@@ -35,7 +37,12 @@ type RecordsHeader struct {
 	Start   time.Time // of the run; the file's start_ns count from it. RFC 3339 in JSON; read back in UTC
 	SLO     slo.SLO   // what the records are judged by; zero: nothing yet
 	Classes slo.Set   // SLOs of classes of their own; only beside an SLO
-	Window  Window    // the steady state as far as it is known beforehand, Open where its end is not; zero: the whole run
+
+	// Window is the steady state as far as it is known beforehand, Open where its end is not; zero: the whole run. Its
+	// instants should be made of Start (Start.Add), so that a step of the wall clock does not come between them.
+	Window Window
+
+	Confidence float64 // of verdicts and intervals; 0: DefaultConfidence
 
 	// About is for people: the target, the load, the version of the server. No secrets.
 	About map[string]string
@@ -73,6 +80,7 @@ type headerLine struct {
 	Classes     slo.Set           `json:"classes,omitempty"`
 	ClassNames  map[string]string `json:"class_slo_names,omitempty"` // SLO.Name by class
 	Fingerprint string            `json:"fingerprint,omitempty"`
+	Confidence  float64           `json:"confidence,omitempty"`
 	About       map[string]string `json:"about,omitempty"`
 	windowLine
 }
@@ -142,7 +150,10 @@ func (h *RecordsHeader) line() ([]byte, error) {
 	if err := checkYear(h.Start); err != nil {
 		return nil, err
 	}
-	l := headerLine{Format: RecordsFormat, Start: h.Start.UTC(), About: h.About}
+	l := headerLine{Format: RecordsFormat, Start: h.Start.UTC(), About: h.About, Confidence: h.Confidence}
+	if !validConfidence(h.Confidence) {
+		return nil, fmt.Errorf("Confidence %v is not between 0 and 1", h.Confidence)
+	}
 	if h.SLO.IsZero() {
 		if len(h.Classes) > 0 {
 			return nil, errors.New("Classes without an SLO for the other classes")
@@ -172,6 +183,9 @@ func (h *RecordsHeader) line() ([]byte, error) {
 	return jsonLine(l)
 }
 
+// validConfidence is of a header: 0 is the default.
+func validConfidence(c float64) bool { return c >= 0 && c < 1 }
+
 // parseHeader reads the first line.
 func parseHeader(line []byte) (RecordsHeader, error) {
 	var format struct{ Format string }
@@ -191,7 +205,10 @@ func parseHeader(line []byte) (RecordsHeader, error) {
 	if err := checkYear(l.Start); err != nil {
 		return RecordsHeader{}, err
 	}
-	h := RecordsHeader{Start: l.Start.UTC(), About: l.About}
+	if !validConfidence(l.Confidence) {
+		return RecordsHeader{}, errors.New("header: confidence is not between 0 and 1")
+	}
+	h := RecordsHeader{Start: l.Start.UTC(), About: l.About, Confidence: l.Confidence}
 	if l.SLO != nil {
 		h.SLO, h.Classes = *l.SLO, l.Classes
 		if err := h.Classes.Validate(); err != nil {

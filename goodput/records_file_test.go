@@ -181,7 +181,7 @@ func TestRecordWriterSaysWhatItLeftOut(t *testing.T) {
 
 	_, got, err := readAll(bytes.NewReader(b.Bytes()))
 	require.ErrorIs(t, err, ErrIncomplete)
-	require.ErrorContains(t, err, "line 3: incomplete, as the footer says: 5 records left out")
+	require.ErrorContains(t, err, "line 3: incomplete, as the footer says: 5 left out")
 	assert.Len(t, got, 1)
 	rr, got, err := readAll(bytes.NewReader(b.Bytes()), AllowIncomplete())
 	require.NoError(t, err)

@@ -140,7 +140,7 @@ func (r *RecordReader) end(line []byte) error {
 	case f.Records > r.records:
 		return fmt.Errorf("%w: the footer counts %d records, and there are %d", ErrIncomplete, f.Records, r.records)
 	case !f.Complete:
-		return fmt.Errorf("%w, as the footer says: %d records left out", ErrIncomplete, f.LeftOut)
+		return fmt.Errorf("%w, as the footer says: %d left out", ErrIncomplete, f.LeftOut)
 	}
 	_, err = r.lines.next(maxRecordLine)
 	if err == nil {

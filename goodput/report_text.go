@@ -21,8 +21,8 @@ const textWidth = 100
 // where the difference went, the books, the latencies and lengths, the classes, how it was counted, and the warnings.
 // "–" is a number that there is not. The JSON has more: see the fields of Report.
 func (r *Report) String() string {
-	sections := []string{r.textHead(), r.textObjectives(), r.textRates() + r.textBooks(), r.textLatencies(), r.textTokens(),
-		r.textCustom(), r.textClasses(), r.textCounted(), r.textWarnings()}
+	sections := []string{r.textHead(), r.textObjectives(), r.textRates(), r.textBooks(), r.textPercentiles(), r.textClasses(),
+		r.textCounted(), r.textWarnings()}
 	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
 	return strings.Join(sections, "\n")
 }
@@ -71,9 +71,9 @@ func (r *Report) verdictText() string {
 	}
 	all := r.allObjectives()
 	if slices.ContainsFunc(all, func(o objectiveOf) bool { return !o.Holds }) {
-		return v + " (the sample falls short of it)"
+		return v + " (the sample misses it)"
 	}
-	return v + " (the sample reaches it)"
+	return v + " (the sample holds it)"
 }
 
 func (r *Report) sloText() string {
@@ -90,10 +90,16 @@ func (r *Report) goodputText() string {
 	if math.IsNaN(r.GoodputRPS) {
 		return figure.Absent + " (the window has no length)"
 	}
-	text := fmt.Sprintf("%s of %s requests/s (%s of throughput)", figure.Number(r.GoodputRPS), figure.Number(r.ThroughputRPS),
-		figure.Share(float64(r.Flow.Good)/float64(r.Flow.Ended)))
+	of := func(v, all float64, unit string) string {
+		d := figure.Decimals(all, 3)
+		return figure.Fixed(v, d) + " of " + figure.Fixed(all, d) + " " + unit
+	}
+	text := of(r.GoodputRPS, r.ThroughputRPS, "requests/s")
+	if r.Flow.Ended > 0 {
+		text += " (" + figure.Share(float64(r.Flow.Good)/float64(r.Flow.Ended)) + " of throughput)"
+	}
 	if r.OutputTPS > 0 {
-		text += fmt.Sprintf(", %s of %s output tokens/s", figure.Number(r.TokenGoodputTPS), figure.Number(r.OutputTPS))
+		text += ", " + of(r.TokenGoodputTPS, r.OutputTPS, "output tokens/s")
 	}
 	return text
 }
@@ -106,10 +112,10 @@ func (r *Report) attainmentText() string {
 	if math.IsNaN(r.AttainmentCI[0]) {
 		return text + " (too short a run for an interval)"
 	}
-	return fmt.Sprintf("%s (%s interval %s)", text, figure.Percent(r.Confidence), interval(r.AttainmentCI))
+	return fmt.Sprintf("%s (%s interval %s)", text, figure.Percent(r.Confidence), fromTo(r.AttainmentCI))
 }
 
-func interval(ci [2]float64) string {
+func fromTo(ci [2]float64) string {
 	if math.IsNaN(ci[0]) || math.IsNaN(ci[1]) {
 		return figure.Absent
 	}
@@ -156,24 +162,17 @@ func (r *Report) textObjectives() string {
 		if o.Objective.Metric.Population() {
 			late = ""
 		}
-		sample := "falls short"
+		sample := "misses"
 		switch {
 		case o.N == 0:
 			sample = figure.Absent
 		case o.Holds:
 			sample = "holds"
 		}
-		t.Row(o.Objective.String(), figure.Clean(o.class, 24), figure.Share(o.Share, o.Target), sign+figure.Percent(o.Target),
-			interval(o.CI), late, sample, string(o.Verdict))
+		t.Row(o.Objective.String(), figure.Clean(o.class, 16), figure.Share(o.Share, o.Target), sign+figure.Percent(o.Target),
+			fromTo(o.CI), late, sample, string(o.Verdict))
 	}
-	text := t.String()
-	for _, o := range all {
-		if o.Undefined > 0 {
-			text += figure.Wrap("  ", fmt.Sprintf("%s: undefined for %s requests, which the rule for it decided",
-				o.Objective.String(), figure.Count(o.Undefined)), textWidth)
-		}
-	}
-	return text
+	return t.String()
 }
 
 // textRates is throughput beside goodput and what was lost between them. The columns add up: their numbers have equally
@@ -198,7 +197,7 @@ func (r *Report) textRates() string {
 		return figure.Share(float64(n) / float64(f.Ended))
 	}
 	var t figure.Table
-	t.Row("Rates", "requests", "requests/s", "share", "output tokens/s", "all tokens/s")
+	t.Row("Rates", "requests", "requests/s", "of throughput", "output tokens/s", "total tokens/s")
 	t.Row("offered", figure.Count(r.Offered), rps(r.OfferedRPS))
 	t.Row("throughput", figure.Count(f.Ended), rps(r.ThroughputRPS), share(f.Ended), tps(r.OutputTPS), tps(r.TotalTPS))
 	t.Row("success", figure.Count(f.Success), rps(r.SuccessRPS), share(f.Success))
@@ -235,16 +234,16 @@ func (r *Report) textBooks() string {
 	if r.Offered == 0 {
 		return ""
 	}
-	books := fmt.Sprintf("%s offered = %s good + %s late", figure.Count(r.Offered), figure.Count(r.Good), figure.Count(r.Late))
+	books := []string{figure.Count(r.Offered) + " offered", "= " + figure.Count(r.Good) + " good", "+ " + figure.Count(r.Late) + " late"}
 	for _, o := range Outcomes() {
 		if n := r.Outcomes[o]; o != Success && n > 0 {
-			books += fmt.Sprintf(" + %s %s", figure.Count(n), o)
+			books = append(books, "+ "+figure.Count(n)+" "+o.String())
 		}
 	}
-	text := "\n" + figure.Wrap(label("Requests"), books, textWidth)
+	text := figure.WrapWords(label("Requests"), books, textWidth)
 	if r.Undecided > 0 {
 		text += figure.Wrap(label("Undecided"), fmt.Sprintf("%s of the unfinished could still have become good: attainment is %s",
-			figure.Count(r.Undecided), interval(r.AttainmentBounds)), textWidth)
+			figure.Count(r.Undecided), fromTo(r.AttainmentBounds)), textWidth)
 	}
 	if r.Notes.Limits > 0 {
 		text += figure.Wrap(label("Own limits"), fmt.Sprintf("%s requests were judged by thresholds that they brought along",
@@ -253,55 +252,36 @@ func (r *Report) textBooks() string {
 	return text
 }
 
-// thinMark stands behind a percentile above what the sample can carry.
-const thinMark = "*"
+// twins are what a metric is compared with: where all its figures are the same, it says nothing of its own.
+var twins = map[slo.Metric]slo.Metric{slo.TTFO: slo.TTFT, slo.ServiceTTFT: slo.TTFT, slo.ServiceE2E: slo.E2E}
 
-// distributionTable has a row for each of the names that the report has a distribution of.
-func (r *Report) distributionTable(title string, names []string, text func(name string, v float64) string) string {
-	var t figure.Table
-	t.Row(title, "n", "P50 ", "P90 ", "P95 ", "P99 ", "P99.9 ", "max")
-	thin := false
-	for _, name := range names {
-		d, ok := r.Percentiles[name]
-		if !ok {
-			continue
-		}
-		cell := func(percentile string, v float64) string {
-			if !math.IsNaN(v) && slices.Contains(d.Thin, percentile) {
-				thin = true
-				return text(name, v) + thinMark
-			}
-			return text(name, v) + " "
-		}
-		t.Row(figure.Clean(name, 30), figure.Count(d.N), cell("p50", d.P50), cell("p90", d.P90), cell("p95", d.P95), cell("p99", d.P99),
-			cell("p99_9", d.P999), text(name, d.Max))
-	}
-	switch {
-	case t.Rows() == 1:
-		return ""
-	case thin:
-		return t.String() + thinMark + " above what so few values can carry: next to the greatest of them\n"
-	}
-	return t.String()
-}
-
-// latencyTwins are what a metric is compared with: where all its figures are the same it says nothing of its own.
-var latencyTwins = map[slo.Metric]slo.Metric{slo.TTFO: slo.TTFT, slo.ServiceTTFT: slo.TTFT, slo.ServiceE2E: slo.E2E}
-
-func (r *Report) textLatencies() string {
-	var names []string
+// textPercentiles are the latencies, the lengths and the caller's own metrics.
+func (r *Report) textPercentiles() string {
+	var latencies, own []string
 	for _, m := range []slo.Metric{slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.E2E, slo.ServiceTTFT, slo.ServiceE2E, slo.Lag, slo.Speed} {
-		if twin, ok := latencyTwins[m]; ok && r.sameFigures(m, twin) {
-			continue
+		if twin, ok := twins[m]; !ok || !r.sameFigures(m, twin) {
+			latencies = append(latencies, string(m))
 		}
-		names = append(names, string(m))
 	}
-	return r.distributionTable("Latency", names, func(name string, v float64) string {
+	for _, name := range slices.Sorted(maps.Keys(r.Percentiles)) {
+		if slo.Metric(name).Custom() {
+			own = append(own, name)
+		}
+	}
+	t := percentileTable{report: r}
+	t.rows("Latency", latencies, func(name string, v float64) string {
 		if name == string(slo.Speed) && !math.IsNaN(v) {
 			return figure.Number(v) + " tok/s"
 		}
 		return figure.Seconds(v)
 	})
+	number := func(_ string, v float64) string { return figure.Number(v) }
+	t.rows("Length", []string{"input_tokens", "output_tokens"}, number)
+	t.rows("Measured", own, number)
+	if t.thin {
+		return t.String() + thinMark + " fewer values than the percentile takes: it lies next to the greatest of them\n"
+	}
+	return t.String()
 }
 
 // sameFigures reports whether the distributions of two metrics print alike.
@@ -312,14 +292,39 @@ func (r *Report) sameFigures(a, b slo.Metric) bool {
 		same(x.Max, y.Max)
 }
 
-func (r *Report) textTokens() string {
-	return r.distributionTable("Length", []string{"input_tokens", "output_tokens"}, func(_ string, v float64) string { return figure.Number(v) })
+// percentileTable has a row for each distribution.
+type percentileTable struct {
+	figure.Table
+	report *Report
+	thin   bool // thinMark is in it
 }
 
-func (r *Report) textCustom() string {
-	names := slices.Sorted(maps.Keys(r.Percentiles))
-	names = slices.DeleteFunc(names, func(name string) bool { return !slo.Metric(name).Custom() })
-	return r.distributionTable("Measured", names, func(_ string, v float64) string { return figure.Number(v) })
+// thinMark stands behind a percentile above what the sample can carry.
+const thinMark = "*"
+
+// rows adds the distributions of those names that there are.
+func (t *percentileTable) rows(title string, names []string, text func(name string, v float64) string) {
+	names = slices.DeleteFunc(names, func(name string) bool { _, ok := t.report.Percentiles[name]; return !ok })
+	if len(names) == 0 {
+		return
+	}
+	if t.Rows() > 0 {
+		t.Row("")
+	}
+	t.Row(title, "n", "P50 ", "P90 ", "P95 ", "P99 ", "P99.9 ", "max")
+	for _, name := range names {
+		d := t.report.Percentiles[name]
+		cells := []string{figure.Clean(strings.ReplaceAll(name, "_tokens", " tokens"), 30), figure.Count(d.N)}
+		for i, v := range []float64{d.P50, d.P90, d.P95, d.P99, d.P999} {
+			mark := " "
+			if !math.IsNaN(v) && slices.Contains(d.Thin, percentileNames[i].name) {
+				mark = thinMark
+				t.thin = true
+			}
+			cells = append(cells, text(name, v)+mark)
+		}
+		t.Row(append(cells, text(name, d.Max))...)
+	}
 }
 
 func (r *Report) textClasses() string {
@@ -339,7 +344,7 @@ func (r *Report) textClasses() string {
 			return figure.Seconds(d.P95)
 		}
 		decimals := figure.Decimals(r.ThroughputRPS, 4)
-		t.Row(figure.Clean(name, 24), string(c.Verdict), figure.Count(c.Offered), figure.Share(c.Attainment),
+		t.Row(figure.Clean(name, 20), string(c.Verdict), figure.Count(c.Offered), figure.Share(c.Attainment),
 			figure.Fixed(c.ThroughputRPS, decimals), figure.Fixed(c.GoodputRPS, decimals), p95(slo.TTFT), p95(slo.E2E))
 	}
 	return t.String()
@@ -360,12 +365,12 @@ func (r *Report) textCounted() string {
 		}
 	}
 	text := figure.Wrap(label("Window"), when, textWidth)
-	text += figure.Wrap(label("Counted"), "attainment, objectives and percentiles over what started in the window, rates over what ended in it; percentiles and lengths of successes", textWidth)
+	text += figure.Wrap(label("Counted"), "attainment, objectives and percentiles over what started in the window, rates over what ended in it; percentiles are of successes alone", textWidth)
 	name := ""
 	if r.SLOName != "" {
 		name = figure.Clean(r.SLOName, 60) + ", "
 	}
-	text += label("SLO") + name + "fingerprint " + r.Fingerprint + "\n"
+	text += label("Judged by") + "SLO " + name + "fingerprint " + r.Fingerprint + "\n"
 	if r.Class == "" {
 		text += figure.Wrap(label("Client"), r.clientText(), textWidth)
 	}
@@ -395,8 +400,11 @@ func (r *Report) textWarnings() string {
 		return ""
 	}
 	text := "Warnings\n"
+	var said []string
 	for _, w := range r.Warnings {
-		text += figure.Wrap("  - ", figure.Clean(w.Error(), 1000), textWidth)
+		if line := figure.Wrap("  - ", figure.Clean(w.Error(), 1000), textWidth); !slices.Contains(said, line) {
+			said = append(said, line)
+		}
 	}
-	return text
+	return text + strings.Join(said, "")
 }

@@ -93,5 +93,6 @@ func TestTable(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	assert.Equal(t, "SLO  one two\n     three\n     averylongword\n     x\n", Wrap("SLO  ", "one two three averylongword x", 13))
+	assert.Equal(t, "SLO  one\n     two three\n", WrapWords("SLO  ", []string{"one", "two three"}, 14))
 	assert.Equal(t, "SLO  \n", Wrap("SLO  ", "", 13))
 }

@@ -101,12 +101,15 @@ func Clean(s string, max int) string {
 
 // Wrap breaks text at spaces into lines of at most width columns. The first begins with first, the others are indented
 // as far. A word that is too long has a line of its own.
-func Wrap(first, text string, width int) string {
+func Wrap(first, text string, width int) string { return WrapWords(first, strings.Fields(text), width) }
+
+// WrapWords is Wrap of words that may have spaces in them.
+func WrapWords(first string, words []string, width int) string {
 	indent := Width(first)
 	var b strings.Builder
 	b.WriteString(first)
 	at, empty := indent, true
-	for _, word := range strings.Fields(text) {
+	for _, word := range words {
 		w := Width(word)
 		switch {
 		case empty:

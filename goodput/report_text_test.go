@@ -1,0 +1,205 @@
+package goodput
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/internal/figure"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+var update = flag.Bool("update", false, "write testdata/report/*.txt anew")
+
+// textReports are reports of every shape, by name.
+func textReports(t *testing.T) map[string]*Report {
+	all := map[string]*Report{}
+	for _, v := range readVectors(t) {
+		switch v.Name {
+		case "service-a", "service-b", "classes", "window", "unfinished", "all-failed", "nothing-started", "own-limits", "books", "p99.9":
+			a := v.accumulator()
+			for _, r := range v.Records {
+				a.Observe(r.record())
+			}
+			all[v.Name] = a.Report()
+		}
+	}
+	all["client-invalid"] = invalidReport()
+	all["client-suspect"] = all["client-invalid"]
+	suspect := *all["client-invalid"]
+	suspect.Health = &ClientHealth{Verdict: Suspect, Reasons: []string{"requests were sent late"}, Offered: 40, Sent: 40, LagP50: 31e-6, LagP99: 1.23e-3, LagMax: 0.0451, Retried: 2}
+	all["client-suspect"] = &suspect
+	all["class"] = all["classes"].Classes["chat"]
+	all["nothing-observed"] = NewAccumulator(slo.Chat()).Report()
+	return all
+}
+
+// invalidReport has what the worked cases do not: a client that was the bottleneck, reasoning, a lag, metrics of the
+// caller's own, names from strangers.
+func invalidReport() *Report {
+	s := slo.MustParse("ttft p90 < 400ms, x_judge p50 < 0.25, attainment >= 90%")
+	s.Name = "assistant"
+	a := NewAccumulator(s, WithClasses(slo.Set{"用户": s}))
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for i := range 40 {
+		r := recordOf(20)
+		r.Start = start.Add(time.Duration(i) * 50 * time.Millisecond)
+		r.Sent = time.Duration(i) * time.Millisecond
+		r.FirstOutput = r.Tokens[3].At
+		for j := range r.Tokens {
+			r.Tokens[j].At += time.Duration(i*i) * time.Millisecond / 4
+		}
+		r.FirstOutput, r.End = r.Tokens[3].At, r.Tokens[19].At+1000
+		r.Custom = map[slo.Metric]float64{"x_judge": float64(i) / 100}
+		switch {
+		case i%3 == 0:
+			r.Class = "用户"
+		case i%7 == 0:
+			r.Class = "a\x1b[31mred\n" + strings.Repeat("long", 20)
+		}
+		if i > 35 {
+			r.Outcome, r.Tokens = Dropped, nil
+		}
+		a.Observe(r)
+	}
+	r := a.Report()
+	r.Health = &ClientHealth{Verdict: Invalid, Offered: 40, Sent: 36, LagP50: 0.02, LagP99: 0.0388, LagMax: 0.039, Reasons: []string{
+		"36 of 40 requests were sent (90%): the client was not able to keep up with the rate that was asked for, and what it measured is its own queue",
+		"no file descriptor was left for 4 requests"}}
+	r.Warnings = append(r.Warnings, errors.New("from\x1b]0;a stranger\n"))
+	return r
+}
+
+func TestReportText(t *testing.T) {
+	for name, r := range textReports(t) {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join("testdata", "report", name+".txt")
+			text := r.String()
+			if *update {
+				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+				require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, string(want), text)
+
+			var b bytes.Buffer
+			require.NoError(t, r.WriteText(&b))
+			assert.Equal(t, text, b.String())
+			for line := range strings.Lines(text) {
+				line = strings.TrimSuffix(line, "\n")
+				assert.LessOrEqual(t, figure.Width(line), 100, "%s", line)
+				assert.Equal(t, strings.TrimRight(line, " "), line)
+			}
+			assert.NotContains(t, text, "NaN")
+			assert.NotContains(t, text, "\x1b")
+		})
+	}
+}
+
+func TestReportTextOfAnInvalidRunSaysSoFirst(t *testing.T) {
+	text := invalidReport().String()
+	first, _, _ := strings.Cut(text, "\n")
+	assert.Equal(t, "CLIENT INVALID: these figures show the client, not the server", first)
+}
+
+func TestReportTextSaysTheMainThingInThreeLines(t *testing.T) {
+	for _, v := range readVectors(t) {
+		if v.Name != "service-b" {
+			continue
+		}
+		a := v.accumulator()
+		for _, r := range v.Records {
+			a.Observe(r.record())
+		}
+		lines := strings.SplitN(a.Report().String(), "\n", 4)
+		assert.Contains(t, lines[0], "INCONCLUSIVE (the sample misses it): e2e p95 < 5s")
+		assert.Contains(t, lines[1], "7.5 of 12.5 requests/s (60.0% of throughput)")
+		assert.Contains(t, lines[2], "60.0% of 1,000 requests were good")
+	}
+}
+
+// TestReportTextRatesAddUp reads the table back: what was lost, by cause, and goodput make throughput.
+func TestReportTextRatesAddUp(t *testing.T) {
+	number := func(cell string) float64 {
+		var v float64
+		for _, c := range strings.ReplaceAll(cell, ",", "") {
+			if c == '.' {
+				continue
+			}
+			require.True(t, c >= '0' && c <= '9', cell)
+			v = v*10 + float64(c-'0')
+		}
+		return v
+	}
+	for name, r := range textReports(t) {
+		if r.Flow.Ended == 0 {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			var throughput, goodput, lost, causes [2]float64
+			n := 0.0
+			for line := range strings.Lines(r.textRates()) {
+				cells := strings.Split(strings.TrimRight(line, "\n"), "  ")
+				cells = nonEmpty(cells)
+				var to *[2]float64
+				switch {
+				case strings.HasPrefix(line, "  "):
+					to = &causes
+					n++
+				case cells[0] == "throughput":
+					to = &throughput
+				case cells[0] == "goodput":
+					to = &goodput
+				case cells[0] == "lost":
+					to = &lost
+				default:
+					continue
+				}
+				for i := range to {
+					to[i] += number(cells[1+i])
+				}
+			}
+			assert.Equal(t, throughput[0], goodput[0]+lost[0])
+			assert.Equal(t, lost[0], causes[0])
+			assert.InDelta(t, throughput[1], goodput[1]+lost[1], 1, "in units of the last digit")
+			assert.InDelta(t, lost[1], causes[1], 1+n/2)
+		})
+	}
+}
+
+func nonEmpty(cells []string) (full []string) {
+	for _, c := range cells {
+		if c = strings.TrimSpace(c); c != "" {
+			full = append(full, c)
+		}
+	}
+	return full
+}
+
+func TestReportTextOfNothing(t *testing.T) {
+	text := (&Report{}).String()
+	assert.Contains(t, text, "SLO         NOT JUDGED")
+	r := NewAccumulator(slo.Chat(), WithWindow(fileStart, fileStart)).Report()
+	text = r.String()
+	assert.Contains(t, text, "Goodput     – (the window has no length)")
+	assert.Contains(t, text, "Attainment  – (no request started in the window)")
+	assert.True(t, math.IsNaN(r.GoodputRPS))
+}
+
+type noWriter struct{}
+
+func (noWriter) Write([]byte) (int, error) { return 0, errFull }
+
+func TestReportWriteTextPassesErrorsOn(t *testing.T) {
+	require.ErrorIs(t, (&Report{}).WriteText(noWriter{}), errFull)
+}
