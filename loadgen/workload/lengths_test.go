@@ -101,6 +101,7 @@ func TestLogNormalByMean(t *testing.T) {
 
 func TestHistogramFollowsItsLaw(t *testing.T) {
 	h := Histogram{Edges: []int{1, 2, 10, 100, 101}, Counts: []float64{5, 0, 90, 5}}
+	require.NoError(t, h.Validate())
 	requireCDF(t, sample(h, 6), func(n float64) float64 {
 		switch {
 		case n < 1:

@@ -9,8 +9,8 @@ import (
 // corpusWords is how many words a corpus has. A power of two, so that a hash picks a word.
 const corpusWords = 1 << 16
 
-// corpus is a text of random words, of which prompts are pieces: copying a piece is ten times as fast as drawing its
-// words, and a simulated hour makes hundreds of thousands of prompts.
+// corpus is a text of random words, of which prompts are pieces: copying a piece takes a fraction of the time of drawing
+// its words, and a simulated hour makes hundreds of thousands of prompts.
 type corpus struct {
 	text string
 	at   []uint32 // where word i begins; one more for the end. Each word ends with a space
@@ -50,7 +50,7 @@ type writer struct {
 	block         int
 }
 
-// newWriter is nil where no text is wanted.
+// newCorpus is nil where no text is wanted.
 func (o *options) newCorpus() *corpus {
 	if o.noText {
 		return nil
