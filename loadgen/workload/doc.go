@@ -6,8 +6,8 @@
 //   - [Prompts], from a file of JSON lines or in ShareGPT's format: [OpenPrompts].
 //   - [Synthetic], random words whose lengths follow laws: [NewSynthetic] with a [Shape], of which [AzureConversation]
 //     and [AzureCode] are those of public traces.
-//   - [Trace], instants and lengths that were seen, in Azure's or Mooncake's format: [OpenTrace]. The times of
-//     its entries and its Requests go into one plan.
+//   - [Trace], instants and lengths that were seen, in Azure's or Mooncake's format: [OpenTrace]. Its Arrivals
+//     and its Requests go into one plan.
 //
 // [Mix] draws from several by weight, for classes of traffic in their proportions.
 //

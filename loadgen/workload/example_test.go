@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/workload"
+	"github.com/goodputkit/goodputkit/slo"
 )
 
 // Chat traffic with the lengths of a public trace.
@@ -63,7 +65,7 @@ func ExampleFileError() {
 	// Output: prompts.jsonl:2: unknown key "temperature": fields of the request go into "body"
 }
 
-// A trace gives instants and lengths, which belong together.
+// A trace gives instants and lengths, which belong together in a plan.
 func ExampleReadTrace() {
 	file := strings.NewReader(`TIMESTAMP,ContextTokens,GeneratedTokens
 2023-11-16 18:15:46.6805900,374,44
@@ -78,10 +80,17 @@ func ExampleReadTrace() {
 	for entry := range trace.Entries() {
 		fmt.Println(entry.At, entry.InputTokens, entry.OutputTokens)
 	}
+	plan := loadgen.Plan{
+		SLO:      slo.MustParse("ttft p95 < 2s, tpot p95 < 50ms"),
+		Arrivals: trace.Arrivals(2), // at twice its speed
+		Workload: trace.Requests(),
+	}
+	fmt.Println(plan.Arrivals)
 	// Output:
 	// conv.csv: 2 requests in 4.315s
 	// 0s 374 44
 	// 4.314579s 396 109
+	// replay of 2 instants over 4.314579s, at speed 2
 }
 
 // Three of four requests are chat, one is a summary of a long text.

@@ -97,6 +97,12 @@ func (t *Trace) Times() []time.Duration {
 	return times
 }
 
+// Arrivals is the trace's instants, at speed times their speed: 1 is as it was, 2 in half the time. For the Arrivals of
+// the plan whose Workload is Requests.
+func (t *Trace) Arrivals(speed float64) loadgen.Replay {
+	return loadgen.Replay{At: t.Times(), Speed: speed}
+}
+
 // String is the name, how many requests and how long.
 func (t *Trace) String() string {
 	return fmt.Sprintf("%s: %d requests in %v", t.name, len(t.entries), t.Span().Round(time.Millisecond))

@@ -1,12 +1,15 @@
 package workload
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -14,6 +17,7 @@ import (
 	"golang.org/x/exp/stats"
 
 	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/slo"
 )
 
 func readTrace(t *testing.T, text string, opts ...Option) *Trace {
@@ -196,6 +200,34 @@ func TestTracesAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrTooLarge)
 	_, err = OpenTrace("testdata/none.csv")
 	require.Error(t, err)
+}
+
+// A plan replays a trace: each request at its instant, at twice the speed.
+func TestTraceInAPlan(t *testing.T) {
+	tr, err := OpenTrace("testdata/mooncake.jsonl")
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []Entry
+		start := time.Now()
+		target := loadgen.TargetFunc(func(_ context.Context, req *loadgen.Request, _ *loadgen.Trace) error {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, Entry{At: time.Since(start), InputTokens: req.InputTokens, OutputTokens: req.MaxTokens})
+			return nil
+		})
+		result, err := loadgen.Run(t.Context(), target, loadgen.Plan{
+			SLO: slo.MustParse("e2e p95 < 1s"), Arrivals: tr.Arrivals(2), Workload: tr.Requests(),
+		})
+		require.NoError(t, err)
+		require.EqualValues(t, 4, result.Report.Good)
+		require.ElementsMatch(t, []Entry{
+			{At: 0, InputTokens: 1300, OutputTokens: 52},
+			{At: 0, InputTokens: 1030, OutputTokens: 26},
+			{At: 750125 * time.Microsecond, InputTokens: 600, OutputTokens: 8},
+			{At: 3 * time.Second, InputTokens: 513, OutputTokens: 9},
+		}, got)
+	})
 }
 
 func TestTraceLimit(t *testing.T) {
