@@ -268,7 +268,9 @@ func (b *Book) enter(c *Call, rec *goodput.Record) observer {
 	}
 	if rec.Outcome != goodput.Dropped {
 		expire(rec, limit, late)
-		settle(rec, b.desc)
+		if !c.output {
+			settle(rec, b.desc)
+		}
 	}
 	return b.tally.end(c, rec, b.sched, b.now)
 }

@@ -58,7 +58,9 @@ func Do(ctx context.Context, t Target, req *Request, opts ...DoOption) *goodput.
 	if dl, ok := ctx.Deadline(); ok {
 		expire(rec, dl.Sub(start), goodput.Timeout)
 	}
-	settle(rec, describe(t))
+	if !tr.some {
+		settle(rec, describe(t))
+	}
 	return rec
 }
 

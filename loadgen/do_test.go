@@ -91,11 +91,15 @@ func TestDoEmpty(t *testing.T) {
 		{"nothing from a target that declares tokens", true, func(*Trace) {}, goodput.Empty},
 		{"a finish reason is no token", true, func(tr *Trace) { tr.Finish("stop"); tr.Usage(9, 0) }, goodput.Empty},
 		{"usage says tokens that nobody saw", true, func(tr *Trace) { tr.Usage(9, 3) }, goodput.Success},
+		{"output that nobody counted", true, func(tr *Trace) { tr.Output() }, goodput.Success},
 		{"reasoning is output", true, func(tr *Trace) { tr.Reasoning(1) }, goodput.Success},
 		{"a target that declares none", false, func(*Trace) {}, goodput.Success},
 	} {
 		target := described{func(_ context.Context, _ *Request, tr *Trace) error { c.f(tr); return nil }, Description{Tokens: c.tokens}}
 		assert.Equal(t, c.want, Do(t.Context(), target, nil).Outcome, c.name)
+		res, err := Run(t.Context(), target, Plan{SLO: slo.MustParse("e2e p95 < 1h"), Concurrency: 1, Requests: 1})
+		require.NoError(t, err)
+		assert.Equal(t, c.want == goodput.Success, res.Report.Good == 1, c.name)
 	}
 }
 

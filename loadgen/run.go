@@ -128,6 +128,7 @@ func (r *client) perform(j *job) {
 		cancel()
 		if rec, bytes, ok := j.trace.seal(entry, now); ok {
 			rec.Outcome, rec.Detail = outcomeOf(err, nil, bytes)
+			j.call.output = j.trace.some
 			r.end(j, now, rec)
 		}
 	}()

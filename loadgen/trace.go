@@ -33,6 +33,7 @@ type Trace struct {
 	sent   bool
 	byted  bool // a byte of the body was seen; FirstByte alone cannot say so at offset 0
 	output bool // a token event that was not reasoning was seen
+	some   bool // there was output of unknown length
 	ended  bool // EndAt was called
 	rec    goodput.Record
 	text   func(TextKind, string)
@@ -117,6 +118,13 @@ func (t *Trace) Text(kind TextKind, s string) {
 
 // WantsText says whether somebody asked for the text, so that a Target need not make strings that nobody reads.
 func (t *Trace) WantsText() bool { return t.text != nil }
+
+// Output says that the answer has output of which nobody knows how many tokens it is, or when they came: it is not empty.
+func (t *Trace) Output() {
+	t.mu.Lock()
+	t.some = true
+	t.mu.Unlock()
+}
 
 // Usage says how many tokens the server counted; 0: it did not say. The last call counts.
 func (t *Trace) Usage(input, output int) {
