@@ -225,6 +225,8 @@ func (a *answer) document(body []byte) error {
 		return a.errorEvent(a.chunk.err)
 	case !a.chunk.choices:
 		return a.malformed("the body has no choices", body)
+	case a.chunk.output || a.chunk.reasoning:
+		a.trace.Output() // for a server that does not say how many tokens it is
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"math"
 	"strings"
 	"unsafe"
 
@@ -118,7 +119,7 @@ func (a *answer) usage(v gjson.Result) (out int) {
 
 // count is a number of tokens; 0: it is none.
 func count(v gjson.Result) int {
-	if v.Type != gjson.Number || v.Num < 1 || v.Num > 1<<31 {
+	if v.Type != gjson.Number || v.Num < 1 || v.Num > math.MaxInt32 {
 		return 0
 	}
 	return int(v.Num)

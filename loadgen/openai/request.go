@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"strconv"
 
 	"github.com/tidwall/gjson"
@@ -101,7 +102,7 @@ func choices(f map[string]json.RawMessage) int {
 // whole is a count in a request's field; 0: it has none that counts something.
 func whole(raw json.RawMessage) int {
 	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || f < 1 || f > 1<<31 {
+	if err != nil || f < 1 || f > math.MaxInt32 {
 		return 0
 	}
 	return int(f)
