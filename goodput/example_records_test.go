@@ -42,7 +42,7 @@ func ExampleReport_WriteText() {
 	// Objective         share  target    95% interval  late  sample  verdict
 	// ttft p95 < 800ms  89.0%   ≥ 95%  85.5% to 91.7%    44  misses  missed
 	// e2e p95 < 8s       100%   ≥ 95%   99.0% to 100%     0   holds  met
-	// error_rate < 1%      0%    ≤ 1%      0% to 1.0%         holds  met
+	// error_rate < 1%      0%    ≤ 1%     0% to 0.96%         holds  met
 	//
 	// Rates               requests  requests/s  of throughput  output tokens/s  total tokens/s
 	// offered                  400       9.834

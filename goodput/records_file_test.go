@@ -394,5 +394,24 @@ func FuzzReadRecords(f *testing.F) {
 		for i := range same {
 			requireSameRecord(t, records[i], same[i])
 		}
+		if report, err := ReadReport(bytes.NewReader(file), opts...); err == nil {
+			require.NotContains(t, report.String(), "\x1b")
+			requireBooksClose(t, report)
+		}
+	})
+}
+
+func BenchmarkRecordWriter(b *testing.B) {
+	w, err := NewRecordWriter(io.Discard, fileHeader())
+	require.NoError(b, err)
+	r := recordOf(100)
+	r.Start = fileStart
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := w.Write(r); err != nil {
+				b.Fatal(err)
+			}
+		}
 	})
 }

@@ -8,12 +8,21 @@ import (
 	"time"
 )
 
-// A RecordWriter writes a file of records: a [RecordsHeader], a line for each record as [Record.MarshalJSON] describes
-// it, with start_ns counted from the header's Start, and a [RecordsFooter], without which a reader takes the file for
-// incomplete. Prompts and answers are in none of them. Its methods may be called from any goroutine; the records stand
-// in the order of the calls.
+// A RecordWriter writes a file of records as JSON lines: a [RecordsHeader], a line for each record as
+// [Record.MarshalJSON] describes it, with start_ns counted from the header's start, and a [RecordsFooter], without which
+// readers take the file for incomplete. Prompts and answers are in none of them.
 //
-// The lines go through a buffer of 64 KiB, so a Write may wait for the writer below.
+//	{"format":"goodput-records/1","start":"2026-03-01T12:00:00.5Z","slo":"ttft p95 < 2s","fingerprint":"a0b4…","window_ns":[1000000000,null]}
+//	{"start_ns":1200000000,"sent_ns":31000,"tokens":[[105000000,1],[125000000,1]],"first_output_ns":105000000,"end_ns":126000000,…}
+//	{"footer":true,"records":1,"complete":true,"window_ns":[1000000000,9000000000],"window_end_included":true}
+//
+// window_ns is the steady state, [from, to) in nanoseconds from start, or with to in it where window_end_included says
+// so; null for to: not known yet. Without it the window is the whole run. The footer's takes the place of the header's.
+// Other keys are classes (SLO by class), slo_name, class_slo_names, confidence and about in the header; left_out, health
+// (a [ClientHealth]) and warnings in the footer.
+//
+// The methods may be called from any goroutine; the records stand in the order of the calls. They go through a buffer
+// of 64 KiB, so that a Write may have to wait for the writer below.
 type RecordWriter struct {
 	epoch time.Time
 	lines sync.Pool // *[]byte

@@ -115,11 +115,12 @@ func (r *Report) attainmentText() string {
 	return fmt.Sprintf("%s (%s interval %s)", text, figure.Percent(r.Confidence), fromTo(r.AttainmentCI))
 }
 
-func fromTo(ci [2]float64) string {
+// fromTo is an interval, whose ends must not be mistaken for the values in not.
+func fromTo(ci [2]float64, not ...float64) string {
 	if math.IsNaN(ci[0]) || math.IsNaN(ci[1]) {
 		return figure.Absent
 	}
-	return figure.Share(ci[0]) + " to " + figure.Share(ci[1])
+	return figure.Share(ci[0], not...) + " to " + figure.Share(ci[1], not...)
 }
 
 // objectiveOf is an objective with the class that it is about, where that needs saying.
@@ -170,7 +171,7 @@ func (r *Report) textObjectives() string {
 			sample = "holds"
 		}
 		t.Row(o.Objective.String(), figure.Clean(o.class, 16), figure.Share(o.Share, o.Target), sign+figure.Percent(o.Target),
-			fromTo(o.CI), late, sample, string(o.Verdict))
+			fromTo(o.CI, o.Target), late, sample, string(o.Verdict))
 	}
 	return t.String()
 }
