@@ -55,7 +55,7 @@ func Do(ctx context.Context, t Target, req *Request, opts ...DoOption) *goodput.
 	rec, bytes, _ := tr.seal(start, time.Now())
 	label(rec, req)
 	rec.Outcome, rec.Detail = outcomeOf(err, ctx.Err(), bytes)
-	if dl, ok := ctx.Deadline(); ok {
+	if dl, ok := ctx.Deadline(); ok && rec.Outcome != goodput.Cancelled {
 		expire(rec, dl.Sub(start), goodput.Timeout)
 	}
 	if !tr.some {
@@ -137,10 +137,6 @@ func expire(rec *goodput.Record, limit time.Duration, o goodput.Outcome) {
 	}
 	switch rec.Outcome {
 	case goodput.Dropped, o:
-	case goodput.Cancelled: // before a timeout, but not before the run's own end
-		if o != goodput.Timeout {
-			rec.Outcome, rec.Detail = o, ""
-		}
 	default:
 		rec.Outcome, rec.Detail = o, ""
 	}

@@ -210,7 +210,7 @@ func TestExpire(t *testing.T) {
 
 	for _, c := range []struct{ was, limit, want goodput.Outcome }{
 		{goodput.Dropped, goodput.Timeout, goodput.Dropped},
-		{goodput.Cancelled, goodput.Timeout, goodput.Cancelled},
+		{goodput.Cancelled, goodput.Timeout, goodput.Timeout},
 		{goodput.Cancelled, goodput.Unfinished, goodput.Unfinished},
 		{goodput.Malformed, goodput.Timeout, goodput.Timeout},
 	} {

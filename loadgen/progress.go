@@ -1,6 +1,10 @@
 package loadgen
 
-import "time"
+import (
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput"
+)
 
 // Pace is how often a plan's Progress is called.
 const Pace = time.Second
@@ -28,6 +32,25 @@ type Progress struct {
 	// Where the arrivals will end, for a progress bar; 0 where nobody knows. The first of the two that is reached counts.
 	TotalRequests uint64        // warm-up by count included
 	TotalTime     time.Duration // warm-up by time included
+
+	acc *goodput.Accumulator
+}
+
+// Report is the report of the window so far; it costs about a millisecond. It is nil in a warm-up by count.
+func (p Progress) Report() *goodput.Report {
+	if p.acc == nil {
+		return nil
+	}
+	return p.acc.Report()
+}
+
+// ReportAt is Report with the confidence of verdicts and intervals that a caller wants who looks more than once, and
+// spends his error over the looks: see [goodput.Accumulator.ReportAt].
+func (p Progress) ReportAt(confidence float64) *goodput.Report {
+	if p.acc == nil {
+		return nil
+	}
+	return p.acc.ReportAt(confidence)
 }
 
 // Fraction is how much of the arrivals is done, from 0 to 1; ok is false where the plan does not say when they end.
@@ -97,7 +120,7 @@ func (b *Book) progress() Progress {
 	p := Progress{
 		Elapsed: b.now.Sub(b.start), Offered: t.offered, Sent: t.sent, Waiting: b.waiting.len(), InFlight: b.inFlight,
 		Ended: t.ended, Success: t.success, Good: t.good.Load(),
-		Warmup: !b.sched.warm || b.now.Before(b.sched.from), Drain: b.sched.over, Done: b.result != nil,
+		Warmup: !b.sched.warm || b.now.Before(b.sched.from), Drain: b.sched.over, Done: b.result != nil, acc: t.acc,
 	}
 	if b.plan.Requests > 0 && (b.plan.Warmup == 0 || b.sched.warm && !p.Warmup) {
 		p.TotalRequests = uint64(b.plan.Requests) + uint64(b.sched.offered-b.sched.counted)

@@ -36,6 +36,8 @@ type Result struct {
 	Report *goodput.Report
 	// Cut is why the run was cut off before its plan was carried out: the cause of its context. nil: it was not.
 	Cut error
+	// Elapsed is how long the run took, from its start to the end of its last request, or to where it was cut off.
+	Elapsed time.Duration
 }
 
 // inputTokensOff is how far the server's count of input tokens may be from what was asked for, as a share.
@@ -64,7 +66,7 @@ func (t *tally) result(b *Book) (*Result, error) {
 	if e := t.closeRecords(r, own); err == nil {
 		err = e
 	}
-	return &Result{Report: r, Cut: b.cut}, err
+	return &Result{Report: r, Cut: b.cut, Elapsed: b.now.Sub(b.start)}, err
 }
 
 // warnings are what the run has to say of itself.

@@ -19,6 +19,7 @@ type schedule struct {
 	offered  int       // requests so far
 	counted  int       // of them after the warm-up
 	last     time.Time // Start of the last one
+	tied     int       // requests with that very Start
 	fallen   int       // arrivals that came before the one before them
 	from     time.Time // w0, once warm
 	warm     bool      // it is known when the warm-up ends
@@ -41,7 +42,7 @@ func newSchedule(p *Plan, start time.Time) *schedule {
 
 // ahead finds out what comes next, or that nothing does.
 func (s *schedule) ahead() {
-	if s.plan.Requests > 0 && s.counted == s.plan.Requests {
+	if s.plan.Requests > 0 && s.counted >= s.plan.Requests {
 		s.finish(s.last, true)
 		return
 	}
@@ -68,10 +69,15 @@ func (s *schedule) ahead() {
 	}
 }
 
-// warmUntil notes that the next request starts at at, which ends a warm-up by count.
+// warmUntil notes that the next request starts at at, which ends a warm-up by count. Requests that started at that very
+// instant are in the window too.
 func (s *schedule) warmUntil(at time.Time) {
-	if !s.warm && s.offered == s.plan.WarmupRequests {
-		s.warm, s.from = true, at
+	if s.warm || s.offered < s.plan.WarmupRequests {
+		return
+	}
+	s.warm, s.from = true, at
+	if at.Equal(s.last) {
+		s.counted = s.tied
 	}
 }
 
@@ -98,6 +104,9 @@ func (s *schedule) close() {
 
 // cut ends the arrivals, and the window, at at if they have not ended before.
 func (s *schedule) cut(at time.Time) {
+	if end, ok := s.bound(); ok {
+		s.finish(end, false)
+	}
 	s.finish(at, false)
 	if s.end.After(at) {
 		s.end, s.included = at, false
@@ -151,7 +160,10 @@ func (s *schedule) take() (start time.Time, r *Request) {
 		s.warmUntil(start)
 	}
 	r = s.next
-	s.last = start
+	if !start.Equal(s.last) {
+		s.last, s.tied = start, 0
+	}
+	s.tied++
 	s.offered++
 	if s.warm && !start.Before(s.from) {
 		s.counted++

@@ -24,7 +24,8 @@ type System interface {
 // the same each time. d is what the system says of itself. What happens at one instant happens in this order: the
 // system's own events, then deadlines, then new requests.
 //
-// The run starts at the Unix epoch.
+// The run starts at the Unix epoch. A context that is cancelled, by the plan's Progress say, cuts it off at the instant
+// that it has come to.
 func Simulate(ctx context.Context, p Plan, d Description, s System) (*Result, error) {
 	now := time.Unix(0, 0).UTC()
 	b, err := NewBook(p, d, now)
@@ -33,8 +34,8 @@ func Simulate(ctx context.Context, p Plan, d Description, s System) (*Result, er
 	}
 	defer b.Result() // whatever panics: the plan's sequences are to be closed
 	end := func(c *Call, rec *goodput.Record) { b.End(now, c, rec) }
-	for i := 0; ; i++ {
-		if i%256 == 0 && ctx.Err() != nil {
+	for {
+		if ctx.Err() != nil {
 			b.Cut(now, context.Cause(ctx))
 		}
 		at, running := b.Next()
