@@ -261,12 +261,12 @@ func parseSubject(left piece) (subject, error) {
 	if percentile == nil {
 		return s, left.failf(ErrPercentile, "the percentile is missing: %s", like(s.metric))
 	}
-	if len(words) > 2 && !isCall(words) {
-		return s, left.failf(ErrSyntax, "parentheses stand around the metric alone: write %s(%s)", percentile.lower(), s.metric)
-	}
 	p, err := parsePercentile(*percentile)
 	if err != nil {
 		return s, err
+	}
+	if len(words) > 2 && !isCall(words) {
+		return s, left.failf(ErrSyntax, "parentheses stand around the metric alone: write %s(%s)", p, s.metric)
 	}
 	s.percentile = p
 	return s, nil
@@ -278,7 +278,7 @@ func unknownMetric(w piece, err error) error {
 	for _, m := range builtin {
 		rest, ok := strings.CutPrefix(text, string(m))
 		rest = strings.TrimLeft(rest, "_-.:@/")
-		if ok && isPercentile(rest) {
+		if ok && isPercentile(rest) && isDecimal(rest[1:]) {
 			return w.failf(ErrMetric, "unknown metric: write %s %s, apart", m, shorten(rest))
 		}
 	}

@@ -3,6 +3,7 @@ package slo
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,6 +31,9 @@ func checkParseError(t *testing.T, text string, err error) *ParseError {
 	}
 	require.Equal(t, 1, n, "%q: %v wraps %d kinds", text, err, n)
 	require.NotContains(t, err.Error(), "\n", "%q", text)
+	for _, r := range err.Error() {
+		require.True(t, strconv.IsPrint(r), "%q: %q would reach a terminal", text, r)
+	}
 	require.Less(t, len(err.Error()), 600, "%q", text)
 	return at
 }
@@ -206,6 +210,8 @@ func TestRefusals(t *testing.T) {
 		// The form.
 		{"2s > ttft p95", ErrSyntax, "2s", "begins with its metric"},
 		{"ttft (p95) < 2s", ErrSyntax, "ttft (p95)", "write p95(ttft)"},
+		{"ttft(p0" + strings.Repeat("0", 600) + "9) < 2s", ErrSyntax, "ttft(p0" + strings.Repeat("0", 33) + "…", "write p9(ttft)"},
+		{"ttft_p9\x1b[31m < 2s", ErrMetric, "ttft_p9\x1b[31m", "unknown metric"},
 		{"p95(ttft < 2s", ErrSyntax, "p95(ttft", "write p95(ttft)"},
 		{"error_rate() < 1%", ErrSyntax, "error_rate()", "write error_rate < 1%"},
 		{"ttft p95 < 2s, p95(ttft) <= 3s", ErrDuplicate, "p95(ttft) <= 3s", `already "ttft p95 < 2s"`},
