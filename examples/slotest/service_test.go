@@ -84,12 +84,12 @@ func TestPromiseIsKeptForAnHour(t *testing.T) {
 // none of it is of use.
 func TestBoundedQueueSavesGoodput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bounded := load(t, New(backend(0), workers, 8, 1, 0), 1.5*capacity, 5*time.Minute)
+		bounded := load(t, New(backend(0), workers, 8, 1, 0), 1.5*capacity, 3*time.Minute)
 		assert.Equal(t, goodput.Missed, bounded.Verdict, "a third of the users are refused")
 		assert.Greater(t, bounded.GoodputRPS, 0.95*capacity)
 		assert.Zero(t, bounded.Late, "nobody who was let in waited for too long")
 
-		unbounded := load(t, New(backend(0), workers, 1_000_000, 1, 0), 1.5*capacity, 5*time.Minute)
+		unbounded := load(t, New(backend(0), workers, 1_000_000, 1, 0), 1.5*capacity, 3*time.Minute)
 		assert.Greater(t, unbounded.ThroughputRPS, 0.95*capacity)
 		assert.Less(t, unbounded.GoodputRPS, 0.05*capacity)
 	})
@@ -98,12 +98,12 @@ func TestBoundedQueueSavesGoodput(t *testing.T) {
 // Three in a hundred calls fail. Retries turn errors into a little latency, for which the promise has room.
 func TestRetriesKeepThePromise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		once := load(t, New(backend(0.03), workers, 8, 1, 0), capacity/2, 10*time.Minute)
+		once := load(t, New(backend(0.03), workers, 8, 1, 0), capacity/2, 5*time.Minute)
 		assert.True(t, once.Objectives[0].Holds, "e2e p95 < 1s has room for three in a hundred")
 		assert.False(t, once.Objectives[1].Holds, "error_rate < 1% has not")
 		assert.Equal(t, goodput.Missed, once.Verdict)
 
-		thrice := load(t, New(backend(0.03), workers, 8, 3, 50*time.Millisecond), capacity/2, time.Hour)
+		thrice := load(t, New(backend(0.03), workers, 8, 3, 50*time.Millisecond), capacity/2, 20*time.Minute)
 		assert.Equal(t, goodput.Met, thrice.Verdict)
 		assert.Greater(t, thrice.Percentiles["e2e"].Max, once.Percentiles["e2e"].Max, "what retries cost is in the latency")
 	})
@@ -112,7 +112,7 @@ func TestRetriesKeepThePromise(t *testing.T) {
 // Whatever becomes of a request, it is in the report once.
 func TestBooksClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := load(t, New(backend(0.2), workers, 2, 2, time.Second), 2*capacity, 5*time.Minute)
+		r := load(t, New(backend(0.2), workers, 2, 2, time.Second), 2*capacity, 3*time.Minute)
 		sum := r.Good + r.Late
 		for outcome, n := range r.Outcomes {
 			if outcome != goodput.Success {

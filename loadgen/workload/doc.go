@@ -29,7 +29,7 @@
 //
 // Lengths are in tokens, and only the server's tokenizer knows what a token is. The words of synthetic prompts are chosen
 // so that the rule is short: one word is one token. It is exact for the vocabularies of GPT-2 to GPT-4o, Llama 2 and 3,
-// and Mistral, and nearly so for any vocabulary of 32,000 pieces and more that was made for English. A small model's
+// and Mistral, and should be near for others of 32,000 pieces and more. A small model's
 // tokenizer spells words out: [WithTokensPerWord] gives the ratio, 4 for a vocabulary of a few hundred pieces. A prompt of
 // n tokens has round(n/ratio) words, at least one, and the request's InputTokens is n, what was asked for, so that the
 // report can say where the server counted otherwise. A server that applies a chat template counts that, too:

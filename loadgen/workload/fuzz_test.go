@@ -36,6 +36,8 @@ func FuzzReadPrompts(f *testing.F) {
 	addFiles(f, "prompts.jsonl", "sharegpt.json")
 	f.Add([]byte("[{\"prompt\":\n\"a\"},\n{\"prompt\":'b'}]"))
 	f.Add([]byte("\xef\xbb\xbf\r\n[ ]x"))
+	f.Add([]byte("{\"conversations\":[]}\n{\"prompt\":\"a\",\"max_tokens\":5}"))
+	f.Add([]byte(`[{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"body":{"n":1}}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		opts := []Option{WithMaxLine(300), WithMaxSize(2000), WithoutSalt()}
 		p, err := ReadPrompts("p", bytes.NewReader(data), opts...)

@@ -87,7 +87,7 @@ func (p *Prompts) add(text []byte) (done bool, err error) {
 	default:
 		p.requests = append(p.requests, *req)
 	}
-	return len(p.requests) == p.o.limit, nil
+	return p.o.limit > 0 && len(p.requests) == p.o.limit, nil
 }
 
 // Len is how many requests there are.

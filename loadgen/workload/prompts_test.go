@@ -60,6 +60,8 @@ func TestConversationsByLineAndByRole(t *testing.T) {
 		`{"conversations":null}`+"\n"+`{"conversations":[{"from":"gpt","value":"x"}],"any":"key"}`, WithoutSalt())
 	require.Equal(t, []*loadgen.Request{{Prompt: "one"}}, take(p.Requests(), 0))
 	assert.Equal(t, 2, p.Skipped())
+	p = prompts(t, `{"conversations":[]}`+"\n"+`{"prompt":"two"}`+"\n"+`{"prompt":"three"}`)
+	assert.Equal(t, []int{2, 1}, []int{p.Len(), p.Skipped()}, "one to skip at the beginning ends nothing")
 }
 
 // The same file, however it is written down and however it arrives.
