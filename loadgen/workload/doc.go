@@ -1,7 +1,8 @@
 // Package workload says what is asked of a server: sequences of requests for the Workload of a loadgen.Plan.
 //
 // There are three sources. Each is made, and checked, before the run, so that what cannot be meant is an error and not
-// half a run; each then gives its requests, with a method Requests, as often as they are wanted.
+// half a run; each then gives its requests, with a method Requests, as often as they are wanted and to any number of
+// goroutines.
 //
 //   - [Prompts], from a file of JSON lines or in ShareGPT's format: [OpenPrompts].
 //   - [Synthetic], random words whose lengths follow laws: [NewSynthetic] with a [Shape], of which [AzureConversation]

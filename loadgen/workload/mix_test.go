@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"testing"
@@ -119,4 +120,27 @@ func TestRepeat(t *testing.T) {
 
 	salted := take(Repeat(prompts(t, `{"prompt":"a"}`).Requests()), 2)
 	assert.NotEqual(t, salted[0].Prompt, salted[1].Prompt)
+}
+
+// Sources are not changed by their use: passes may go on side by side.
+func TestPassesSideBySide(t *testing.T) {
+	tr, err := OpenTrace("testdata/mooncake.jsonl", WithSaltSeed(1))
+	require.NoError(t, err)
+	mix, err := Mix(1, classOf(t, "a"), classOf(t, "b"))
+	require.NoError(t, err)
+	for _, seq := range []iter.Seq[*loadgen.Request]{
+		synthetic(t, AzureCode(), WithSaltSeed(1), WithLimit(30)).Requests(),
+		prompts(t, `{"prompt":"a"}`+"\n"+`{"messages":[{"role":"user","content":"b"}]}`, WithSaltSeed(1)).Requests(),
+		tr.Requests(),
+		mix,
+	} {
+		want := take(seq, 30)
+		got := make(chan []*loadgen.Request)
+		for range 4 {
+			go func() { got <- take(seq, 30) }()
+		}
+		for range 4 {
+			assert.Equal(t, want, <-got)
+		}
+	}
 }
