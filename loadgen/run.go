@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -107,7 +108,7 @@ func (r *client) launch(c *Call) {
 	r.booked.Add(1)
 	j := &job{call: c}
 	c.Data = j
-	j.trace.rec.Start = c.Start
+	j.trace.rec.Start, j.trace.index = c.Start, c.Index
 	if j.tokens, _ = r.tokens.Get().(*[]goodput.Token); j.tokens == nil {
 		j.tokens = new([]goodput.Token)
 	}
@@ -125,6 +126,9 @@ func (r *client) perform(j *job) {
 			err = asPanic(p)
 		}
 		now := time.Now()
+		if errors.Is(err, context.Canceled) && r.requests.Err() != nil && !now.Before(j.call.Deadline) {
+			err = context.DeadlineExceeded // the run's end and the deadline are one instant: it is a timeout
+		}
 		cancel()
 		if rec, bytes, ok := j.trace.seal(entry, now); ok {
 			rec.Outcome, rec.Detail = outcomeOf(err, nil, bytes)

@@ -35,6 +35,7 @@ type Trace struct {
 	output bool // a token event that was not reasoning was seen
 	some   bool // there was output of unknown length
 	ended  bool // EndAt was called
+	index  uint64
 	rec    goodput.Record
 	text   func(TextKind, string)
 }
@@ -46,6 +47,10 @@ func NewTrace(start time.Time) *Trace {
 	t.rec.Start = start
 	return t
 }
+
+// Index is the request's place in its run, from 0, in order of Start; 0 outside of a run. Requests that start in the same
+// instant have an order by it that is the same each time, which that of their goroutines is not.
+func (t *Trace) Index() uint64 { return t.index }
 
 // since is the offset of an instant from Start, never negative.
 func (t *Trace) since(at time.Time) time.Duration { return max(0, at.Sub(t.rec.Start)) }
