@@ -248,7 +248,7 @@ func (r *reference) cancel(id uint64) {
 
 // TestAgainstReference runs random loads through the engine and the reference, and holds the invariants at each call.
 func TestAgainstReference(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		p := llmsim.Params{
 			Base: time.Duration(1 + rng.IntN(1000)), PerPromptToken: time.Duration(rng.IntN(100)), PerPromptPair: time.Duration(rng.IntN(5)),
@@ -280,11 +280,9 @@ func TestAgainstReference(t *testing.T) {
 				got = append(got, e.Advance(now)...)
 			}
 			s := e.Stats()
-			require.LessOrEqual(t, s.KVReserved, p.KVTokens)
-			require.LessOrEqual(t, s.KVUsed, s.KVReserved)
-			require.LessOrEqual(t, s.Running, p.MaxBatch)
-			if _, busy := e.Next(); !busy {
-				require.Zero(t, s.Waiting+s.Running, "an engine with work works")
+			_, busy := e.Next()
+			if s.KVReserved > p.KVTokens || s.KVUsed > s.KVReserved || s.Running > p.MaxBatch || !busy && s.Waiting+s.Running > 0 {
+				require.Fail(t, "over a limit, or idle with work to do", "%+v, busy %v, %+v", s, busy, p)
 			}
 		}
 		got = append(got, drain(e)...)
@@ -374,7 +372,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 	e := engine(t, llmsim.OPT13B())
 	var events []llmsim.Event
 	var now time.Duration
-	const n = 2000
+	const n = 500
 	out := 0
 	for id := range uint64(n) {
 		now += time.Duration(rng.IntN(int(200 * ms)))
@@ -389,7 +387,9 @@ func TestFirstComeFirstServed(t *testing.T) {
 	next, last := uint64(0), 0
 	for _, ev := range events {
 		if seen[ev.ID] == 0 {
-			require.Equal(t, next, ev.ID)
+			if ev.ID != next {
+				require.Equal(t, next, ev.ID)
+			}
 			next++
 		}
 		seen[ev.ID]++

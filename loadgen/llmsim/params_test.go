@@ -73,7 +73,7 @@ func ms64(d time.Duration) float64 { return float64(d) / float64(time.Millisecon
 // TestThroughputSaturates offers more and more load: what comes out is what is asked for, and then no more than the engine
 // can do.
 func TestThroughputSaturates(t *testing.T) {
-	const n, prompt, output = 4000, 200, 100
+	const n, prompt, output = 2000, 200, 100
 	rate := func(perSecond float64) (outputPerSecond float64) {
 		e := engine(t, llmsim.OPT13B())
 		for id := range uint64(n) {

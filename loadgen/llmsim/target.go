@@ -40,6 +40,7 @@ func (t *Target) Stats() Stats { return t.live.stats() }
 // Do performs one request. Where ctx ends before it, what came until then has been told to trace, and the error is ctx's.
 func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Trace) error {
 	j, reason := job(t.params, req)
+	j.Rank = trace.Index()
 	c := &call{}
 	if err := t.live.submit(c, j); err != nil {
 		return refusal(t.params, j, err)
@@ -96,7 +97,7 @@ func job(p Params, req *loadgen.Request) (j Job, reason string) {
 }
 
 // refusal is the error of a request that the engine did not take.
-func refusal(p Params, j Job, err error) error {
+func refusal(p Params, j Job, err error) *loadgen.StatusError {
 	switch {
 	case errors.Is(err, ErrQueueFull):
 		return &loadgen.StatusError{Code: http.StatusServiceUnavailable, Rejected: true, Detail: queueFull(p)}
