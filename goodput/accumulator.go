@@ -55,8 +55,8 @@ type Accumulator struct {
 	shards [maxShards]shard
 
 	mu       sync.Mutex // after a shard's
-	toShown  time.Time  // the end of the window as it was given
-	included bool       // toShown is inside
+	toGiven  time.Time  // WithWindow's end, at construction
+	included bool       // the end of the window was given as an instant that is inside
 	late     bool       // EndWindow came after something beyond it was booked
 	seen     span       // of all records
 }
@@ -94,7 +94,7 @@ func WithWindow(from, to time.Time) Option {
 	return func(a *Accumulator) {
 		a.windowed = true
 		a.base.Store(&from)
-		a.toShown = to
+		a.toGiven = to
 	}
 }
 
@@ -156,13 +156,13 @@ func (a *Accumulator) initWindow() error {
 		return fmt.Errorf("WithWindow: from is %v, not between 1970 and 2150", from)
 	}
 	a.from = from.UnixNano()
-	if a.toShown.IsZero() {
+	if a.toGiven.IsZero() {
 		return nil
 	}
-	if !validStart(a.toShown) || a.toShown.Before(from) {
-		return fmt.Errorf("WithWindow: to, %v, is before from, %v, or after 2150", a.toShown, from)
+	if !validStart(a.toGiven) || a.toGiven.Before(from) {
+		return fmt.Errorf("WithWindow: to, %v, is before from, %v, or after 2150", a.toGiven, from)
 	}
-	a.to.Store(a.at(a.toShown))
+	a.to.Store(a.at(a.toGiven))
 	return nil
 }
 
@@ -222,7 +222,7 @@ func (a *Accumulator) endWindow(to time.Time, included bool) {
 		return
 	}
 	a.to.Store(outside)
-	a.toShown, a.included = to, included
+	a.included = included
 	a.late = a.late || a.seen.any && a.seen.last >= outside
 }
 

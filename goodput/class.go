@@ -29,7 +29,7 @@ type books struct {
 
 	notes Notes
 
-	series  []slo.Metric // whose sums the slices keep: e2e, and what the objectives are about
+	series  []series // whose sums the slices keep: e2e, and what the objectives are about
 	slices  *timeSlices
 	digests [builtins]*percentile.Digest
 	customs map[slo.Metric]*percentile.Digest
@@ -41,7 +41,7 @@ func newClass(name string, chk *checker, anchor int64) *class {
 
 // newBooks are empty books for what chk judges; without one they have no objectives.
 func newBooks(chk *checker, anchor int64) books {
-	b := books{series: []slo.Metric{slo.E2E}}
+	b := books{series: []series{{slo.E2E, mE2E}}}
 	if chk != nil {
 		n := len(chk.rules)
 		all := make([]uint64, 6*n)
@@ -50,7 +50,7 @@ func newBooks(chk *checker, anchor int64) books {
 		}
 		for i := range chk.rules {
 			if r := &chk.rules[i]; !r.kind.population() && b.seriesOf(r.metric) < 0 {
-				b.series = append(b.series, r.metric)
+				b.series = append(b.series, series{r.metric, r.kind})
 			}
 		}
 	}
@@ -58,10 +58,16 @@ func newBooks(chk *checker, anchor int64) books {
 	return b
 }
 
+// series is a metric whose values the slices add up.
+type series struct {
+	metric slo.Metric
+	kind   kind
+}
+
 // seriesOf is the index of a metric's series; −1: none.
 func (b *books) seriesOf(m slo.Metric) int {
 	for i, s := range b.series {
-		if s == m {
+		if s.metric == m {
 			return i
 		}
 	}
@@ -163,15 +169,15 @@ func (c *class) bookValues(e *entry, row int, customs []customValue) {
 			c.notes.IgnoredCustom++
 		}
 	}
-	for i, m := range c.series {
-		if k, _ := kindOf(m); k < builtins {
-			if v := e.values[k]; v != absent {
+	for i, s := range c.series {
+		if s.kind < builtins {
+			if v := e.values[s.kind]; v != absent {
 				c.slices.value(row, i, v)
 			}
 			continue
 		}
 		for _, x := range customs {
-			if x.metric == m {
+			if x.metric == s.metric {
 				c.slices.value(row, i, x.v)
 			}
 		}

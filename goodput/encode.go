@@ -3,23 +3,377 @@ package goodput
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/goodputkit/goodputkit/percentile"
+	"github.com/goodputkit/goodputkit/slo"
 )
 
-var errShort = errors.New("cut short")
+// ErrEncoding is what every error of decoding an [Accumulator] wraps: the data is damaged, cut short, of another
+// format, or cannot be what an accumulator wrote.
+var ErrEncoding = errors.New("goodput: not an encoded accumulator")
 
+const encodingMagic = "gpa\x01"
+
+// MarshalBinary encodes what was counted so far, with the SLOs and the window, so that another process can merge it or
+// go on. Its length is bounded: below 600 kB a class, and in proportion where there is less. Its error is always nil.
+// The monotonic clock's readings are not in it.
+func (a *Accumulator) MarshalBinary() ([]byte, error) {
+	s := a.snapshot()
+	a.mu.Lock()
+	to, included := a.to.Load(), a.included
+	a.mu.Unlock()
+	e := encoder(encodingMagic)
+	e.text(a.slo.String())
+	e.text(a.slo.Name)
+	e.uvarint(uint64(len(a.set)))
+	for _, class := range a.set.Classes() {
+		e.text(class)
+		e.text(a.set[class].String())
+		e.text(a.set[class].Name)
+	}
+	e.float(a.confidence)
+	e.bool(a.windowed)
+	e.uvarint(uint64(a.from))
+	e.uvarint(uint64(to))
+	e.bool(included)
+	e.bool(s.late)
+	e.uvarint(s.refused)
+	e.uvarint(uint64(s.base + 1))
+	e.bool(s.seen.any)
+	e.uvarint(uint64(s.seen.first))
+	e.uvarint(uint64(s.seen.last))
+	e.uvarint(uint64(s.seen.lastStart))
+	e.uvarint(uint64(len(s.classes)))
+	for i := range s.classes {
+		e.class(&s.classes[i])
+	}
+	return e, nil
+}
+
+// UnmarshalBinary replaces a by an encoded accumulator. Its errors wrap [ErrEncoding] and leave a as it was. It
+// allocates no more than in proportion to the data. Nobody else may use a meanwhile.
+func (a *Accumulator) UnmarshalBinary(data []byte) error {
+	n, err := decodeAccumulator(data)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrEncoding, err)
+	}
+	for i := range a.shards {
+		a.shards[i].empty()
+	}
+	a.slo, a.set, a.confidence, a.windowed, a.checker = n.slo, n.set, n.confidence, n.windowed, n.checker
+	a.from, a.included, a.late, a.seen = n.from, n.included, n.late, n.seen
+	a.base.Store(n.base.Load())
+	a.to.Store(n.to.Load())
+	a.refused.Store(n.refused.Load())
+	a.classes.Store(n.classes.Load())
+	a.unnamed.Store(nil)
+	return nil
+}
+
+func decodeAccumulator(data []byte) (*Accumulator, error) {
+	d := &decoder{b: data}
+	if len(data) < len(encodingMagic) || string(data[:len(encodingMagic)]) != encodingMagic {
+		return nil, fmt.Errorf("it does not begin with %q", encodingMagic)
+	}
+	d.b = data[len(encodingMagic):]
+	a := &Accumulator{}
+	a.slo = d.slo()
+	if n := d.uvarint(); n > 0 && d.room(n, 3) {
+		a.set = slo.Set{}
+		for range n {
+			class := d.text()
+			a.set[class] = d.slo()
+		}
+	}
+	a.confidence = d.float()
+	a.windowed = d.bool()
+	a.from = d.instant()
+	to := d.uvarint()
+	a.included = d.bool()
+	late, refused, base := d.bool(), d.count(), d.uvarint()
+	seen := span{any: d.bool(), first: d.instant(), last: d.instant(), lastStart: d.instant()}
+	if d.err != nil {
+		return nil, d.err
+	}
+	if to > math.MaxInt64 || base > math.MaxInt64 || a.windowed && (base == 0 || int64(to) < a.from) || !a.windowed && a.from != 0 {
+		return nil, errors.New("bad window")
+	}
+	if base > 0 {
+		t := instant(int64(base - 1))
+		a.base.Store(&t)
+		if !validStart(t) {
+			return nil, errors.New("bad base")
+		}
+	}
+	if seen.any && (base == 0 || seen.first > seen.last || seen.lastStart < seen.first || seen.lastStart > seen.last) {
+		return nil, errors.New("bad span")
+	}
+	if err := a.init(); err != nil {
+		return nil, err
+	}
+	a.to.Store(int64(to))
+	if a.windowed && int64(base-1) != a.from || a.included && int64(to) <= a.from {
+		return nil, errors.New("bad window")
+	}
+	a.seen, a.late = seen, late
+	a.refused.Store(refused)
+	d.classes(a)
+	if d.err == nil && d.left() > 0 {
+		d.fail(fmt.Errorf("%d bytes too many", d.left()))
+	}
+	return a, d.err
+}
+
+func (d *decoder) classes(a *Accumulator) {
+	n := d.uvarint()
+	if !d.room(n, 16) {
+		return
+	}
+	s := snapshot{}
+	had := map[string]bool{}
+	for range n {
+		c := d.class(a)
+		if d.err != nil {
+			return
+		}
+		if had[c.name] {
+			d.fail(fmt.Errorf("class %.40q twice", c.name))
+			return
+		}
+		had[c.name] = true
+		s.classes = append(s.classes, c)
+	}
+	a.absorb(&s)
+}
+
+func (e *encoder) class(c *classSnapshot) {
+	b := &c.books
+	e.text(c.name)
+	for _, n := range b.counters() {
+		e.uvarint(*n)
+	}
+	*e = b.slices.appendBinary(*e)
+	for _, d := range b.digests {
+		e.digest(d)
+	}
+	e.uvarint(uint64(len(b.customs)))
+	for _, m := range slices.Sorted(maps.Keys(b.customs)) {
+		e.text(string(m))
+		e.digest(b.customs[m])
+	}
+	for _, kind := range [][]worstOne{c.late, c.failed} {
+		e.uvarint(uint64(len(kind)))
+		for i := range kind {
+			e.worst(&kind[i])
+		}
+	}
+}
+
+// counters are all that books count, in the order of the encoding.
+func (b *books) counters() []*uint64 {
+	all := []*uint64{&b.offered, &b.good, &b.undecided}
+	each := func(v []uint64) {
+		for i := range v {
+			all = append(all, &v[i])
+		}
+	}
+	each(b.outcomes[1:])
+	each(b.flowOutcome[1:])
+	for _, v := range [][]uint64{b.within, b.missed, b.undefined, b.excluded, b.flowFirst, b.flowMissed} {
+		each(v)
+	}
+	all = append(all, b.flow.fields()...)
+	return append(all, b.notes.fields()...)
+}
+
+func (d *decoder) class(a *Accumulator) (c classSnapshot) {
+	c.name = d.text()
+	if d.err == nil && (c.name == "" || len(c.name) > maxClassName && a.set[c.name].IsZero()) {
+		d.fail(errors.New("bad class name"))
+	}
+	chk := a.checker
+	if own, ok := (*a.classes.Load())[c.name]; ok {
+		chk = own.checker
+	}
+	if !d.room(uint64(6*len(chk.rules)), 1) {
+		return c
+	}
+	c.checker = chk
+	c.books = newBooks(chk, a.from)
+	b := &c.books
+	for _, n := range b.counters() {
+		*n = d.count()
+	}
+	b.slices.decode(d)
+	for m := range b.digests {
+		b.digests[m] = d.digest()
+	}
+	customs := d.uvarint()
+	if !d.room(customs, 2) {
+		return c
+	}
+	for range customs {
+		m := slo.Metric(d.text())
+		if x := d.digest(); x != nil && d.err == nil {
+			into := b.customDigest(m)
+			if into == nil {
+				d.fail(errors.New("too many custom metrics, or a bad name"))
+				return c
+			}
+			into.Merge(x)
+		}
+	}
+	for _, kind := range []*[]worstOne{&c.late, &c.failed} {
+		n := d.uvarint()
+		if n > worstKept {
+			d.fail(errors.New("too many worst requests"))
+		}
+		for ; n > 0 && d.err == nil; n-- {
+			*kind = append(*kind, d.worst())
+		}
+	}
+	if d.err == nil {
+		if err := b.check(chk); err != nil {
+			d.fail(err)
+		}
+	}
+	return c
+}
+
+// check refuses books that do not close.
+func (b *books) check(chk *checker) error {
+	sum := func(v []uint64) (n uint64) {
+		for _, x := range v {
+			n += x // at most 64 of 2⁵⁶
+		}
+		return n
+	}
+	success := b.outcomes[Success]
+	f := &b.flow
+	ended := sum(b.flowOutcome[:]) - b.flowOutcome[Dropped] - b.flowOutcome[Unfinished]
+	switch {
+	case sum(b.outcomes[:]) != b.offered, b.good > success, b.undecided > b.outcomes[Unfinished],
+		f.Ended != ended, f.Success != b.flowOutcome[Success], f.Dropped != b.flowOutcome[Dropped],
+		f.Unfinished != b.flowOutcome[Unfinished], f.Good+sum(b.flowFirst) != f.Success,
+		f.GoodInputTokens > f.InputTokens, f.GoodOutputTokens > f.OutputTokens:
+		return errors.New("the books do not close")
+	}
+	for i := range chk.rules {
+		if chk.rules[i].kind.population() {
+			continue
+		}
+		if b.within[i]+b.missed[i]+b.excluded[i] != success || b.undefined[i] > success || b.flowMissed[i] > f.Success {
+			return fmt.Errorf("the books of %s do not close", chk.text[i])
+		}
+	}
+	var inSlices [sliceCounts]uint64
+	for row := range b.slices.n {
+		for column := range inSlices {
+			inSlices[column] += b.slices.count(row, column)
+		}
+	}
+	if inSlices[nCohort] != b.offered || inSlices[nGood] != b.good || inSlices[nFailed] != b.offered-success {
+		return errors.New("the time slices do not add up")
+	}
+	return nil
+}
+
+func (e *encoder) worst(w *worstOne) {
+	e.float(w.score)
+	e.float(w.excess)
+	e.uvarint(uint64(w.start))
+	e.uvarint(uint64(w.outcome))
+	e.uvarint(w.missed)
+	e.uvarint(uint64(max(w.attempts, 0)))
+	for _, v := range w.s.fields() {
+		e.varint(*v)
+	}
+	e.text(string(w.detail[:w.detailLen]))
+	e.text(string(w.finish[:w.finishLen]))
+}
+
+func (d *decoder) worst() (w worstOne) {
+	w.score, w.excess, w.start = d.float(), d.float(), d.instant()
+	outcome := d.uvarint()
+	w.missed = d.uvarint()
+	w.attempts = int(min(d.uvarint(), math.MaxInt32))
+	for _, v := range w.s.fields() {
+		if *v = d.varint(); *v < -1 || *v > maxOffset {
+			d.fail(errors.New("bad worst request"))
+		}
+	}
+	w.detailLen = copy(w.detail[:], d.text())
+	w.finishLen = copy(w.finish[:], d.text())
+	w.outcome = Outcome(min(outcome, math.MaxUint8))
+	if !w.outcome.Valid() || !(w.score >= 0) || math.IsInf(w.score, 0) || math.IsInf(w.excess, 0) {
+		d.fail(errors.New("bad worst request"))
+	}
+	return w
+}
+
+// fields are the numbers of a sample that a report shows.
+func (s *sample) fields() []*int64 {
+	return []*int64{&s.sent, &s.e2e, &s.first, &s.last, &s.ttfo, &s.events, &s.n1, &s.n, &s.in, &s.gap, &s.gapTokens}
+}
+
+// encoder appends to itself.
+type encoder []byte
+
+func (e *encoder) uvarint(v uint64) { *e = binary.AppendUvarint(*e, v) }
+func (e *encoder) varint(v int64)   { *e = binary.AppendVarint(*e, v) }
+func (e *encoder) float(v float64)  { *e = binary.LittleEndian.AppendUint64(*e, math.Float64bits(v)) }
+
+func (e *encoder) text(s string) {
+	e.uvarint(uint64(len(s)))
+	*e = append(*e, s...)
+}
+
+func (e *encoder) bool(b bool) {
+	v := byte(0)
+	if b {
+		v = 1
+	}
+	*e = append(*e, v)
+}
+
+// digest has its length before it; 0: none.
+func (e *encoder) digest(d *percentile.Digest) {
+	if d == nil {
+		e.uvarint(0)
+		return
+	}
+	b, _ := d.MarshalBinary()
+	e.text(string(b))
+}
+
+// A decoder takes an encoding apart. After an error it returns zeros.
 type decoder struct {
 	b   []byte
 	err error
 }
 
+var errShort = errors.New("cut short")
+
 func (d *decoder) left() int { return len(d.b) }
 
 func (d *decoder) fail(err error) {
 	if d.err == nil {
-		d.err = err
-		d.b = nil
+		d.err, d.b = err, nil
 	}
+}
+
+// room reports whether n things of so many bytes can still come, and fails where not.
+func (d *decoder) room(n uint64, each int) bool {
+	hi, lo := bits.Mul64(n, uint64(each))
+	if d.err == nil && (hi != 0 || lo > uint64(len(d.b))) {
+		d.fail(errShort)
+	}
+	return d.err == nil
 }
 
 func (d *decoder) uvarint() uint64 {
@@ -42,6 +396,26 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
+// count is a number of things: so small that 64 of them can be added.
+func (d *decoder) count() uint64 {
+	v := d.uvarint()
+	if v > 1<<56 {
+		d.fail(errors.New("too great a count"))
+		return 0
+	}
+	return v
+}
+
+// instant is a Unix time, ns, that a record can have.
+func (d *decoder) instant() int64 {
+	v := d.uvarint()
+	if v > uint64(lastStart.UnixNano()+maxOffset) {
+		d.fail(errors.New("bad instant"))
+		return 0
+	}
+	return int64(v)
+}
+
 func (d *decoder) float() float64 {
 	if len(d.b) < 8 {
 		d.fail(errShort)
@@ -50,4 +424,51 @@ func (d *decoder) float() float64 {
 	v := math.Float64frombits(binary.LittleEndian.Uint64(d.b))
 	d.b = d.b[8:]
 	return v
+}
+
+func (d *decoder) bool() bool {
+	if len(d.b) < 1 || d.b[0] > 1 {
+		d.fail(errShort)
+		return false
+	}
+	v := d.b[0] == 1
+	d.b = d.b[1:]
+	return v
+}
+
+func (d *decoder) bytes() []byte {
+	n := d.uvarint()
+	if !d.room(n, 1) {
+		return nil
+	}
+	v := d.b[:n]
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) text() string { return string(d.bytes()) }
+
+func (d *decoder) slo() slo.SLO {
+	text, name := d.text(), d.text()
+	if d.err != nil {
+		return slo.SLO{}
+	}
+	s, err := slo.Parse(text)
+	if err != nil {
+		d.fail(err)
+	}
+	s.Name = name
+	return s
+}
+
+func (d *decoder) digest() *percentile.Digest {
+	b := d.bytes()
+	if len(b) == 0 {
+		return nil
+	}
+	x := percentile.New()
+	if err := x.UnmarshalBinary(b); err != nil {
+		d.fail(err)
+	}
+	return x
 }

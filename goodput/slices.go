@@ -181,16 +181,21 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// appendBinary writes width, lo, n and the columns. The anchor and the numbers of columns are the accumulator's to know.
+// appendBinary writes width, lo, n and each row: its counts, and its sums where somebody of the cohort started in it. The
+// anchor and the numbers of columns are the accumulator's to know.
 func (s *timeSlices) appendBinary(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(s.width))
 	b = binary.AppendVarint(b, s.lo)
 	b = binary.AppendUvarint(b, uint64(s.n))
-	for _, v := range s.counts {
-		b = binary.AppendUvarint(b, v)
-	}
-	for _, v := range s.sums {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	for row := range s.n {
+		for _, v := range s.counts[row*s.stride():][:s.stride()] {
+			b = binary.AppendUvarint(b, v)
+		}
+		if s.count(row, nCohort) > 0 {
+			for _, v := range s.sums[row*3*s.series:][:3*s.series] {
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+			}
+		}
 	}
 	return b
 }
@@ -206,23 +211,26 @@ func (s *timeSlices) decode(d *decoder) {
 	switch {
 	case power == 0 || width%firstWidth != 0 || power&(power-1) != 0 || width > math.MaxInt64:
 		d.fail(errSlices)
-		return
 	case n > maxSlices || lo < math.MinInt64/int64(width) || lo > math.MaxInt64/int64(width)-maxSlices:
 		d.fail(errSlices)
-		return
 	}
-	cells := int(n) * s.stride()
-	sums := int(n) * 3 * s.series
-	if d.left() < cells+8*sums { // a count takes at least a byte
-		d.fail(errSlices)
+	if !d.room(n, s.stride()) { // a count takes at least a byte
 		return
 	}
 	s.width, s.lo, s.n = int64(width), lo, int(n)
-	s.counts, s.sums = make([]uint64, cells), make([]float64, sums)
-	for i := range s.counts {
-		s.counts[i] = d.uvarint()
-	}
-	for i := range s.sums {
-		s.sums[i] = d.float()
+	s.counts = make([]uint64, s.n*s.stride())
+	s.sums = make([]float64, s.n*3*s.series)
+	for row := range s.n {
+		counts := s.counts[row*s.stride():][:s.stride()]
+		for i := range counts {
+			counts[i] = d.uvarint()
+		}
+		if counts[nCohort] == 0 {
+			continue
+		}
+		sums := s.sums[row*3*s.series:][:3*s.series]
+		for i := range sums {
+			sums[i] = d.float()
+		}
 	}
 }

@@ -20,7 +20,7 @@ type sample struct {
 	sent, e2e   int64 // ns
 	first, last int64 // first and last token event, ns; −1 where there is none
 	ttfo        int64 // first output, ns; −1: undefined
-	events      int   // k, token events
+	events      int64 // k, token events
 	n1          int64 // tokens of the first event
 	n           int64 // N, output tokens; 0: nobody knows
 	in          int64 // input tokens; 0: nobody said
@@ -86,7 +86,7 @@ func (s *sample) worse(gap, n int64) {
 
 // finish sets what is known after the last event.
 func (s *sample) finish(r *Record, seen int64) {
-	s.events = len(r.Tokens)
+	s.events = int64(len(r.Tokens))
 	s.in = s.count(r.InputTokens)
 	s.n = s.count(r.OutputTokens)
 	if s.n < seen {

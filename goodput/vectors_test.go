@@ -112,6 +112,33 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+// A report is the same whether its records were observed in one place or in several, in whatever order, and whether
+// it went through a file.
+func TestVectorsInParts(t *testing.T) {
+	for _, v := range readVectors(t) {
+		t.Run(v.Name, func(t *testing.T) {
+			whole := v.accumulator()
+			parts := []*Accumulator{v.accumulator(), v.accumulator(), v.accumulator()}
+			for i := len(v.Records) - 1; i >= 0; i-- {
+				parts[i%3].Observe(v.Records[i].record())
+			}
+			for _, p := range parts {
+				b, err := p.MarshalBinary()
+				require.NoError(t, err)
+				var again Accumulator
+				require.NoError(t, again.UnmarshalBinary(b))
+				require.NoError(t, whole.Merge(&again))
+			}
+			b, err := json.Marshal(whole.Report())
+			require.NoError(t, err)
+			var r Report
+			require.NoError(t, json.Unmarshal(b, &r))
+			requireWanted(t, v.Want, jsonOf(t, &r), "")
+			requireBooksClose(t, &r)
+		})
+	}
+}
+
 // requireWanted requires every number of want to be in got. What is not in want may be 0.
 func requireWanted(t *testing.T, want, got map[string]any, at string) {
 	for key, w := range want {

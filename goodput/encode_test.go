@@ -1,0 +1,189 @@
+package goodput
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+func encoded(t testing.TB, records int, opts ...Option) []byte {
+	a := NewAccumulator(slo.MustParse("ttft p95 < 100ms, e2e p99 < 1s, error_rate < 1%, x_a p90 < 1, undefined x_a: excluded"), opts...)
+	rng := rand.New(rand.NewPCG(uint64(records), 4))
+	for range records {
+		a.Observe(hostile(rng))
+		r := request(time.Duration(rng.IntN(1e6))*ms, time.Duration(rng.IntN(3000))*ms)
+		r.Tokens = tokens(r.End/3, r.End/2)
+		r.Custom = map[slo.Metric]float64{"x_a": float64(rng.IntN(3)), "x_b": 1}
+		a.Observe(r)
+	}
+	b, err := a.MarshalBinary()
+	require.NoError(t, err)
+	return b
+}
+
+func TestBinaryRoundTrip(t *testing.T) {
+	for name, opts := range map[string][]Option{
+		"whole run": nil,
+		"window":    {WithWindow(epoch, epoch.Add(time.Minute)), WithConfidence(0.9)},
+		"open":      {WithWindow(epoch, time.Time{}), WithClasses(slo.Set{"a": slo.MustParse("e2e p50 < 1s"), "idle": slo.MustParse("lag p50 < 1s")})},
+	} {
+		for _, n := range []int{0, 1, 500} {
+			b := encoded(t, n, opts...)
+			var a Accumulator
+			require.NoError(t, a.UnmarshalBinary(b), name)
+			again, err := a.MarshalBinary()
+			require.NoError(t, err)
+			if n <= 1 {
+				assert.True(t, bytes.Equal(b, again), name)
+			}
+			var c Accumulator
+			require.NoError(t, c.UnmarshalBinary(again))
+			x, err := json.Marshal(a.Report())
+			require.NoError(t, err)
+			y, err := json.Marshal(c.Report())
+			require.NoError(t, err)
+			assert.JSONEq(t, string(x), string(y), name)
+			a.Observe(request(time.Second, time.Second))
+			assert.Equal(t, c.Report().Offered+1, a.Report().Offered, "it goes on")
+		}
+	}
+}
+
+func TestBinaryRefusesEveryCut(t *testing.T) {
+	b := encoded(t, 20)
+	for n := 0; n < len(b); n += 1 + n/100 {
+		var a Accumulator
+		require.ErrorIs(t, a.UnmarshalBinary(b[:n]), ErrEncoding, "%d bytes", n)
+	}
+	var a Accumulator
+	require.ErrorIs(t, a.UnmarshalBinary(append(b, 0)), ErrEncoding)
+
+	whole := NewAccumulator(slo.MustParse("e2e p95 < 1s"))
+	whole.Observe(request(0, time.Second))
+	require.Error(t, whole.UnmarshalBinary(b[:len(b)-1]))
+	assert.EqualValues(t, 1, whole.Report().Offered, "left as it was")
+}
+
+func TestBinaryRefusesBooksThatDoNotClose(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("e2e p95 < 1s"))
+	for i := range 10 {
+		a.Observe(request(time.Duration(i)*time.Second, time.Second))
+	}
+	for name, spoil := range map[string]func(*books){
+		"good":   func(b *books) { b.good = 11 },
+		"within": func(b *books) { b.within[0] = 3 },
+		"flow":   func(b *books) { b.flow.Ended = 11 },
+		"first":  func(b *books) { b.flowFirst[0] = 1 },
+		"slices": func(b *books) { b.slices.add(0, nGood, 1) },
+		"counts": func(b *books) { b.offered = 1 << 60 },
+	} {
+		s := a.snapshot()
+		spoil(&s.classes[0].books)
+		e := encoder{}
+		e.class(&s.classes[0])
+		d := decoder{b: e}
+		d.class(a)
+		assert.Error(t, d.err, name)
+	}
+}
+
+func FuzzUnmarshalBinary(f *testing.F) {
+	for _, n := range []int{0, 1, 3, 30} {
+		f.Add(encoded(f, n))
+		f.Add(encoded(f, n, WithWindow(epoch, time.Time{}), WithClasses(slo.Set{"a": slo.MustParse("e2e p50 < 1s")})))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var a Accumulator
+		if err := a.UnmarshalBinary(data); err != nil {
+			require.ErrorIs(t, err, ErrEncoding)
+			return
+		}
+		r := a.Report()
+		_, err := json.Marshal(r)
+		require.NoError(t, err)
+		requireBooksClose(t, r)
+		a.Observe(request(time.Second, time.Second))
+		require.NoError(t, a.Merge(&a))
+		requireBooksClose(t, a.Report())
+		b, err := a.MarshalBinary()
+		require.NoError(t, err)
+		require.NoError(t, new(Accumulator).UnmarshalBinary(b))
+	})
+}
+
+func TestMergeRefuses(t *testing.T) {
+	s := slo.MustParse("e2e p95 < 1s")
+	a := NewAccumulator(s)
+	for name, o := range map[string]*Accumulator{
+		"threshold": NewAccumulator(slo.MustParse("e2e p95 < 2s")),
+		"rules":     NewAccumulator(slo.MustParse("ttft p95 < 1s, undefined ttft: holds")),
+		"classes":   NewAccumulator(s, WithClasses(slo.Set{"a": s})),
+		"window":    NewAccumulator(s, WithWindow(epoch, epoch.Add(time.Hour))),
+	} {
+		o.Observe(request(time.Second, time.Second))
+		require.ErrorIs(t, a.Merge(o), ErrMerge, name)
+	}
+	assert.Zero(t, a.Report().Offered)
+	x, y := NewAccumulator(s, WithWindow(epoch, time.Time{})), NewAccumulator(s, WithWindow(epoch, epoch.Add(time.Hour)))
+	require.ErrorIs(t, x.Merge(y), ErrMerge)
+	x.EndWindow(epoch.Add(time.Hour))
+	require.NoError(t, x.Merge(y))
+	z := NewAccumulator(s, WithWindow(epoch, time.Time{}))
+	z.EndWindowWith(epoch.Add(time.Hour))
+	require.ErrorIs(t, x.Merge(z), ErrMerge, "the end included or not")
+}
+
+func TestMergeWithItselfDoubles(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("e2e p95 < 1s"))
+	for i := range 100 {
+		a.Observe(request(time.Duration(i)*time.Second, time.Second))
+	}
+	require.NoError(t, a.Merge(a))
+	r := a.Report()
+	assert.EqualValues(t, 200, r.Offered)
+	assert.EqualValues(t, 200, r.Percentiles["e2e"].N)
+	requireBooksClose(t, r)
+}
+
+func TestMergeOfManyInAnyOrder(t *testing.T) {
+	s := slo.MustParse("ttft p95 < 100ms, e2e p99 < 1s")
+	rng := rand.New(rand.NewPCG(3, 3))
+	whole := NewAccumulator(s)
+	parts := make([]*Accumulator, 40)
+	for i := range parts {
+		parts[i] = NewAccumulator(s)
+	}
+	for range 10_000 {
+		r := request(time.Duration(rng.IntN(1e6))*ms, time.Duration(rng.IntN(3000))*ms)
+		r.Class = []string{"", "a", "b"}[rng.IntN(3)]
+		r.Outcome = Outcomes()[rng.IntN(1+rng.IntN(13))]
+		whole.Observe(r)
+		parts[rng.IntN(len(parts))].Observe(r)
+	}
+	rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+	sum := NewAccumulator(s)
+	for _, p := range parts {
+		require.NoError(t, sum.Merge(p))
+	}
+	want, got := whole.Report(), sum.Report()
+	for _, r := range []*Report{want, got} { // the digests' and the sums' last digits depend on the order
+		r.Percentiles, r.Verdict, r.Worst = nil, "", nil
+		for i := range r.Objectives {
+			r.Objectives[i].CI, r.Objectives[i].Inflation, r.Objectives[i].EffectiveN = [2]float64{}, 0, 0
+		}
+		r.AttainmentCI = [2]float64{}
+		r.Classes = nil
+	}
+	x, err := json.Marshal(want)
+	require.NoError(t, err)
+	y, err := json.Marshal(got)
+	require.NoError(t, err)
+	assert.JSONEq(t, string(x), string(y), "time line and batches too")
+}

@@ -1,0 +1,100 @@
+package goodput
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ErrMerge is what the errors of [Accumulator.Merge] wrap: the two do not measure the same.
+var ErrMerge = errors.New("goodput: accumulators that do not measure the same")
+
+// snapshot is a copy of an accumulator's books.
+type snapshot struct {
+	classes []classSnapshot
+	seen    span
+	refused uint64
+	late    bool
+	base    int64 // Unix time, ns; −1: none
+}
+
+type classSnapshot struct {
+	name         string
+	checker      *checker
+	books        books
+	late, failed []worstOne
+}
+
+func (a *Accumulator) snapshot() snapshot {
+	a.drain()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := snapshot{seen: a.seen, refused: a.refused.Load(), late: a.late, base: -1}
+	if base := a.base.Load(); base != nil {
+		s.base = base.UnixNano()
+	}
+	classes := *a.classes.Load()
+	for _, name := range slices.Sorted(maps.Keys(classes)) {
+		c := classes[name]
+		one := classSnapshot{name: name, checker: c.checker, books: newBooks(c.checker, a.from)}
+		one.books.merge(&c.books)
+		one.late, one.failed = c.worst.copies()
+		s.classes = append(s.classes, one)
+	}
+	return s
+}
+
+// Merge adds what o has counted, as if its records had been observed here. o is not changed. The two have to agree on
+// the SLOs (by fingerprint) and on the window; an error that wraps [ErrMerge] says on what they do not, and then nothing
+// is added. The window of a whole run becomes that of both.
+func (a *Accumulator) Merge(o *Accumulator) error {
+	if x, y := a.set.Fingerprint(a.slo), o.set.Fingerprint(o.slo); x != y {
+		return fmt.Errorf("%w: SLO fingerprints %s and %s", ErrMerge, x, y)
+	}
+	if x, y := a.windowText(), o.windowText(); x != y {
+		return fmt.Errorf("%w: window %s and %s", ErrMerge, x, y)
+	}
+	s := o.snapshot()
+	if s.base >= 0 {
+		a.at(instant(s.base)) // where a has no base yet, it is o's
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.absorb(&s)
+	return nil
+}
+
+func (a *Accumulator) absorb(s *snapshot) {
+	if s.seen.any {
+		a.seen.add(s.seen.first, s.seen.last)
+		a.seen.lastStart = max(a.seen.lastStart, s.seen.lastStart)
+	}
+	a.refused.Add(s.refused)
+	a.late = a.late || s.late
+	for i := range s.classes {
+		from := &s.classes[i]
+		c, other := a.addClassLocked(from.name)
+		if other {
+			from.books.notes.OtherClasses += from.books.offered
+		}
+		c.books.merge(&from.books)
+		c.worst.merge(from.late, from.failed)
+	}
+}
+
+// windowText names the window: equal texts, equal windows.
+func (a *Accumulator) windowText() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w := a.window()
+	switch {
+	case w.Kind == WholeRun:
+		return string(WholeRun)
+	case w.Open:
+		return fmt.Sprintf("from %s, open", w.From.Format(timeFormat))
+	}
+	return fmt.Sprintf("from %s to %s (included: %t)", w.From.Format(timeFormat), w.To.Format(timeFormat), w.ToIncluded)
+}
+
+const timeFormat = "2006-01-02T15:04:05.999999999Z07:00"

@@ -1,0 +1,261 @@
+package goodput
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+func TestWilson(t *testing.T) {
+	// The bounds solve (p − x)² = z²·x(1−x)/n for x.
+	for _, p := range []float64{0, 0.01, 0.5, 0.95, 1} {
+		for _, n := range []float64{1, 10, 1000, 1e6} {
+			z := normalQuantile(0.95)
+			for _, x := range wilson(p, n, z) {
+				assert.InDelta(t, (p-x)*(p-x), z*z*x*(1-x)/n, 1e-12, "p %v n %v", p, n)
+				assert.True(t, x >= 0 && x <= 1)
+			}
+		}
+	}
+	assert.Equal(t, 1.0, wilson(1, 50, 2)[1])
+	assert.Equal(t, 0.0, wilson(0, 50, 2)[0])
+	assert.True(t, math.IsNaN(wilson(0.5, 0, 2)[0]))
+	assert.InDelta(t, 1.959963984540054, normalQuantile(0.95), 1e-12)
+	assert.InDelta(t, 2.093024054408263, studentQuantile(0.95, 19), 1e-9)
+}
+
+// batchesOf gives each value a batch of its own, with a share that is 1 where it is at most the limit.
+func batchesOf(limit float64, values ...float64) (b []batch) {
+	for _, x := range values {
+		one := batch{n: 1, k: 1, x: x, x2: x * x}
+		if x <= limit {
+			one.y = 1
+		}
+		b = append(b, one)
+	}
+	return b
+}
+
+func TestInflation(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	ar := func(n int, rho float64) []float64 {
+		x, v := 0.0, make([]float64, n)
+		for i := range v {
+			x = rho*x + math.Sqrt(1-rho*rho)*rng.NormFloat64()
+			v[i] = x
+		}
+		return v
+	}
+	// The mean of an AR(1) sequence varies (1+ρ)/(1−ρ) times as much as that of independent values.
+	for _, c := range []struct {
+		rho  float64
+		want float64
+	}{{0, 1}, {0.5, 3}, {0.9, 19}} {
+		sum, judged := 0.0, 0
+		for range 60 {
+			if inf := inflate(batchesOf(math.Inf(1), ar(20_000, c.rho)...)); inf.batches > 0 {
+				sum += inf.phi
+				judged++
+			}
+		}
+		assert.Greater(t, judged, 50)
+		assert.InEpsilon(t, c.want, sum/float64(judged), 0.2, "ρ = %v", c.rho)
+	}
+	assert.Equal(t, inflation{1, 40}, inflate(batchesOf(5, repeat(40, 1)...)), "constant: nothing varies")
+	assert.Zero(t, inflate(batchesOf(5, repeat(19, 1)...)).batches)
+	trend := repeat(1000, 0)
+	for i := range trend {
+		trend[i] = float64(i)
+	}
+	assert.Zero(t, inflate(batchesOf(1e9, trend...)).batches, "a trend never stops correlating")
+	assert.Zero(t, inflate(nil).batches)
+	for _, odd := range []float64{math.Inf(1), math.MaxFloat64, 5e-324} {
+		inf := inflate(batchesOf(0, append(repeat(30, 1), odd)...))
+		assert.True(t, inf.batches == 0 || inf.phi >= 1 && !math.IsInf(inf.phi, 0), "%v: %+v", odd, inf)
+	}
+}
+
+func repeat(n int, x float64) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = x
+	}
+	return v
+}
+
+func TestPairs(t *testing.T) {
+	b := pairs([]batch{{n: 1}, {n: 2}, {n: 4}, {n: 8}, {n: 16}})
+	assert.Equal(t, []batch{{n: 3}, {n: 28}}, b)
+}
+
+func TestJudgeShare(t *testing.T) {
+	p95 := slo.MustParse("e2e p95 < 1s").Objectives[0]
+	errors := slo.MustParse("error_rate < 1%").Objectives[0]
+	independent := func(n, count int) []batch {
+		rng := rand.New(rand.NewPCG(4, uint64(n)))
+		b := make([]batch, n)
+		for i := range b {
+			b[i] = batch{n: 1}
+			if i < count {
+				b[i].y = 1
+			}
+		}
+		rng.Shuffle(n, func(i, j int) { b[i], b[j] = b[j], b[i] })
+		return b
+	}
+	judge := func(o slo.Objective, n, count int) Verdict {
+		return judgeShare(uint64(count), uint64(n), independent(n, count), o, 0.95, 1).verdict
+	}
+	assert.Equal(t, NoData, judge(p95, 0, 0))
+	assert.Equal(t, Inconclusive, judge(p95, 10, 10), "10 of 10 do not show 95 %")
+	assert.Equal(t, Missed, judge(p95, 10, 5))
+	assert.Equal(t, Met, judge(p95, 2000, 1960))
+	assert.Equal(t, Inconclusive, judge(p95, 2000, 1905))
+	assert.Equal(t, Missed, judge(p95, 2000, 1840))
+	assert.Equal(t, Met, judge(errors, 2000, 5))
+	assert.Equal(t, Inconclusive, judge(errors, 2000, 19))
+	assert.Equal(t, Inconclusive, judge(errors, 100, 0))
+	assert.Equal(t, Missed, judge(errors, 2000, 60))
+
+	s := judgeShare(1908, 2000, independent(2000, 1908), p95, 0.95, 1)
+	assert.True(t, s.ci[0] <= 0.954 && s.ci[1] >= 0.954)
+	wide := judgeShare(1908, 2000, independent(2000, 1908), p95, 0.999, 1)
+	assert.Less(t, wide.ci[0], s.ci[0])
+
+	// With m objectives one has to be missed more clearly, and met no more clearly.
+	assert.Equal(t, Missed, judgeShare(1874, 2000, independent(2000, 1874), p95, 0.95, 1).verdict)
+	assert.Equal(t, Inconclusive, judgeShare(1874, 2000, independent(2000, 1874), p95, 0.95, 50).verdict)
+	assert.Equal(t, Met, judgeShare(1930, 2000, independent(2000, 1930), p95, 0.95, 50).verdict)
+}
+
+func TestJoint(t *testing.T) {
+	assert.Equal(t, Met, joint(Met, Met))
+	assert.Equal(t, Inconclusive, joint(Met, Inconclusive))
+	assert.Equal(t, NoData, joint(Met, NoData, Inconclusive))
+	assert.Equal(t, Missed, joint(NoData, Missed, Inconclusive))
+	assert.Equal(t, NoData, joint())
+}
+
+// mm1 books n requests of a stationary M/M/1 queue, service rate 1/s, whose sojourn time is at most the SLO's limit for
+// exactly the given share. The sojourn time is exponential with rate 1 − ρ.
+func mm1(rng *rand.Rand, rho float64, n int, share float64) *books {
+	limit := math.Log(1/(1-share)) / (1 - rho)
+	chk := compile(slo.SLO{Objectives: []slo.Objective{{Metric: slo.E2E, Percentile: 95, Threshold: slo.Threshold{Limit: limit}}}})
+	b := newBooks(chk, 0)
+	wait, now := 0.0, 1e6
+	if rng.Float64() < rho {
+		wait = rng.ExpFloat64() / (1 - rho)
+	}
+	for range n {
+		service := rng.ExpFloat64()
+		row := b.slices.row(int64(now * 1e9))
+		b.offered++
+		b.slices.add(row, nCohort, 1)
+		b.slices.value(row, 0, wait+service)
+		if wait+service <= limit {
+			b.within[0]++
+			b.slices.add(row, b.slices.within(0), 1)
+		}
+		gap := rng.ExpFloat64() / rho
+		wait = max(0, wait+service-gap)
+		now += gap
+	}
+	return &b
+}
+
+// coverage counts verdicts over runs at the SLO line, where the true share is the target.
+func coverage(rho float64, n, runs int) (covered, met, missed, short float64) {
+	judged := 0.0
+	for i := range runs {
+		b := mm1(rand.New(rand.NewPCG(uint64(i), 99)), rho, n, 0.95)
+		s := judgeShare(b.within[0], b.offered, b.batches(slo.E2E, 0), slo.Objective{Metric: slo.E2E, Percentile: 95}, 0.95, 1)
+		switch {
+		case s.tooShort:
+			short++
+			continue
+		case s.verdict == Met:
+			met++
+		case s.verdict == Missed:
+			missed++
+		default:
+			covered++
+		}
+		judged++
+	}
+	r := float64(runs)
+	return covered / judged, met / r, missed / r, short / r
+}
+
+// At the SLO line "met" is wrong. It may be said in at most 5 % of the runs, however short: here 8 % of few, so that
+// the test does not fail by chance (5 % of 300 runs and three standard deviations are 8.8 %).
+func TestVerdictAtTheLine(t *testing.T) {
+	for _, c := range []struct {
+		rho float64
+		n   int
+	}{{0.3, 1000}, {0.7, 500}, {0.7, 5000}, {0.9, 5000}, {0.9, 20_000}} {
+		covered, met, missed, short := coverage(c.rho, c.n, 300)
+		assert.LessOrEqual(t, met, 0.08, "%+v", c)
+		assert.LessOrEqual(t, missed, 0.05, "%+v", c)
+		assert.GreaterOrEqual(t, covered, 0.8, "%+v", c)
+		assert.LessOrEqual(t, short, 0.85, "%+v", c)
+	}
+}
+
+// Away from the line there is a verdict.
+func TestVerdictHasPower(t *testing.T) {
+	verdicts := func(rho float64, n int, share float64) map[Verdict]int {
+		count := map[Verdict]int{}
+		for i := range 50 {
+			b := mm1(rand.New(rand.NewPCG(uint64(i), 7)), rho, n, share)
+			count[judgeShare(b.within[0], b.offered, b.batches(slo.E2E, 0), slo.Objective{Metric: slo.E2E, Percentile: 95}, 0.95, 1).verdict]++
+		}
+		return count
+	}
+	assert.GreaterOrEqual(t, verdicts(0.02, 1000, 0.98)[Met], 45)
+	assert.GreaterOrEqual(t, verdicts(0.7, 20_000, 0.98)[Met], 40)
+	assert.GreaterOrEqual(t, verdicts(0.7, 20_000, 0.9)[Missed], 40)
+}
+
+func TestReportVerdicts(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("e2e p95 < 1s, error_rate < 5%"))
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 2000 {
+		r := request(time.Duration(i)*10*ms, time.Duration(rng.IntN(900))*ms)
+		if rng.IntN(100) == 0 {
+			r.Outcome = Timeout
+		}
+		a.Observe(r)
+	}
+	r := a.Report()
+	require.Equal(t, Met, r.Verdict)
+	assert.InDelta(t, 1, r.Objectives[0].Inflation, 0.5)
+	assert.GreaterOrEqual(t, r.Objectives[0].Batches, 20)
+	assert.InDelta(t, r.Objectives[0].EffectiveN, 2000/r.Objectives[0].Inflation, 1e-9)
+	assert.InDelta(t, r.AttainmentCI95[0], r.AttainmentCI[0], 0.01)
+	assert.Empty(t, r.Warnings)
+	assert.Less(t, a.ReportAt(0.9999).Objectives[0].CI[0], r.Objectives[0].CI[0])
+
+	few := NewAccumulator(slo.MustParse("e2e p95 < 1s"))
+	for i := range 10 {
+		few.Observe(request(time.Duration(i)*time.Second, ms))
+	}
+	r = few.Report()
+	assert.Equal(t, Inconclusive, r.Verdict)
+	assert.True(t, hasWarning(r, ErrFewRequests))
+	assert.True(t, hasWarning(r, ErrThinPercentile))
+
+	ramp := NewAccumulator(slo.MustParse("e2e p95 < 1s"))
+	for i := range 1000 {
+		ramp.Observe(request(time.Duration(i)*100*ms, time.Duration(i)*2*ms))
+	}
+	r = ramp.Report()
+	assert.Equal(t, Inconclusive, r.Verdict)
+	assert.True(t, hasWarning(r, ErrRunTooShort))
+	assert.True(t, math.IsNaN(r.AttainmentCI[0]))
+}
