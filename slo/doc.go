@@ -51,8 +51,9 @@
 //	Objective  = Subject Comparison Threshold .
 //	Subject    = Metric Percentile | Percentile "(" Metric ")" | Percentile Metric | Metric .
 //	Comparison = "<" | "<=" | "≤" | ">" | ">=" | "≥" .
-//	Threshold  = Time [ "+" Time "/token" ] | Time "/token" | Number "tok/s" | Number "%" | Number .
+//	Threshold  = Time [ "+" PerToken ] | PerToken [ "+" Time ] | Number "tok/s" | Number "%" | Number .
 //	Time       = Number Unit { Number Unit } .
+//	PerToken   = Number Unit "/token" .
 //	Unit       = "ns" | "us" | "µs" | "ms" | "s" | "m" | "h" .
 //	Percentile = "p" Number .
 //
