@@ -106,7 +106,7 @@ type Verdict string
 const (
 	Met          Verdict = "met"          // the interval of the share lies wholly at or beyond the target
 	Missed       Verdict = "missed"       // that at 1 − α/m, with m objectives in the SLO, lies wholly short of it
-	Inconclusive Verdict = "inconclusive" // neither, or the run is too short to have an interval
+	Inconclusive Verdict = "inconclusive" // neither, or the run is too short to say
 	NoData       Verdict = "no data"      // there was no request to judge: neither a pass nor a failure
 )
 

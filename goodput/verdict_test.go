@@ -178,6 +178,9 @@ func coverage(rho float64, n, runs int) (covered, met, missed, short float64) {
 		switch {
 		case s.tooShort:
 			short++
+			if s.verdict == Missed {
+				missed++
+			}
 			continue
 		case s.verdict == Met:
 			met++
@@ -220,6 +223,31 @@ func TestVerdictHasPower(t *testing.T) {
 	assert.GreaterOrEqual(t, verdicts(0.02, 1000, 0.98)[Met], 45)
 	assert.GreaterOrEqual(t, verdicts(0.7, 20_000, 0.98)[Met], 40)
 	assert.GreaterOrEqual(t, verdicts(0.7, 20_000, 0.9)[Missed], 40)
+}
+
+// A run above the capacity has no interval, for its queue grows to the end; that it misses is plain.
+func TestOverloadIsMissed(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		a := NewAccumulator(slo.MustParse("e2e p95 < 20s, error_rate < 1%"))
+		wait, now := 40.0, 0.0
+		for range 500 {
+			service := rng.ExpFloat64()
+			a.Observe(request(time.Duration(now*1e9), time.Duration((wait+service)*1e9)))
+			gap := rng.ExpFloat64() / 1.5
+			wait, now = max(0, wait+service-gap), now+gap
+		}
+		r := a.Report()
+		require.Equal(t, Missed, r.Verdict)
+		assert.False(t, hasWarning(r, ErrRunTooShort), "a longer run would not change it")
+		assert.True(t, math.IsNaN(r.Objectives[0].CI[1]))
+	}
+	p95 := slo.MustParse("e2e p95 < 1s").Objectives[0]
+	rate := slo.MustParse("error_rate < 1%").Objectives[0]
+	assert.True(t, farFrom(batchesOf(5, repeat(40, 9)...), p95, 0.95))
+	assert.True(t, farFrom(batchesOf(5, repeat(40, 1)...), rate, 0.95))
+	assert.False(t, farFrom(batchesOf(5, repeat(4, 9)...), p95, 0.95), "four batches")
+	assert.False(t, farFrom(batchesOf(5, append(repeat(20, 1), repeat(20, 9)...)...), p95, 0.95), "half of the run was fine")
 }
 
 func TestReportVerdicts(t *testing.T) {
