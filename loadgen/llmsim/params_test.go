@@ -2,6 +2,7 @@ package llmsim_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -105,6 +106,21 @@ func TestParamsJSON(t *testing.T) {
 	var p llmsim.Params
 	require.NoError(t, json.Unmarshal(b, &p))
 	assert.Equal(t, llmsim.OPT13B(), p)
+}
+
+func TestParamsFaster(t *testing.T) {
+	p := llmsim.OPT13B().Faster(2)
+	assert.Equal(t, 10_800*time.Microsecond, p.Base)
+	assert.Equal(t, time.Duration(75_273), p.PerPromptToken)
+	assert.Equal(t, time.Duration(9), p.PerPromptPair, "8.5 ns")
+	assert.Equal(t, time.Duration(25_303), p.PerSequence)
+	assert.Equal(t, time.Duration(247), p.PerContextToken)
+	slow, _ := alone(t, llmsim.OPT13B(), 500, 50)
+	fast, _ := alone(t, p, 500, 50)
+	assert.InEpsilon(t, float64(slow)/2, float64(fast), 1e-3)
+	assert.Equal(t, llmsim.OPT13B(), llmsim.OPT13B().Faster(1))
+	assert.Panics(t, func() { p.Faster(0) })
+	assert.Panics(t, func() { p.Faster(math.NaN()) })
 }
 
 func TestParamsValidate(t *testing.T) {
