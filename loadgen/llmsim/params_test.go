@@ -117,7 +117,7 @@ func TestParamsFaster(t *testing.T) {
 	assert.Equal(t, time.Duration(247), p.PerContextToken)
 	slow, _ := alone(t, llmsim.OPT13B(), 500, 50)
 	fast, _ := alone(t, p, 500, 50)
-	assert.InEpsilon(t, float64(slow)/2, float64(fast), 1e-3)
+	assert.InEpsilon(t, float64(slow)/2, float64(fast), 2e-3, "8.5 ns were rounded to 9")
 	assert.Equal(t, llmsim.OPT13B(), llmsim.OPT13B().Faster(1))
 	assert.Panics(t, func() { p.Faster(0) })
 	assert.Panics(t, func() { p.Faster(math.NaN()) })
