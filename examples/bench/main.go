@@ -1,0 +1,67 @@
+// Command bench measures the goodput of one OpenAI-compatible endpoint at one load.
+//
+//	export LLM_URL=http://127.0.0.1:8000/v1/chat/completions LLM_MODEL=your-model LLM_API_KEY=local-key
+//	go run ./examples/bench --requests 200 --concurrency 16 --slo 'ttft p95 < 800ms, e2e p95 < 8s'
+//
+// For a capacity, run it at a ladder of loads; the SLO stays what it was fixed to before the first:
+//
+//	for c in 1 2 4 8 16 32 64; do go run ./examples/bench --requests 500 --concurrency $c --slo-seconds 5; done
+//
+// Its exit status is 0 where the SLO is met, 1 where the endpoint could not be reached or nothing could be measured, 2 for
+// options that cannot be meant, 3 where the SLO is missed, 4 where the verdict is inconclusive or there is no data.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+// The exit statuses.
+const (
+	exitMet          = 0
+	exitUnmeasured   = 1
+	exitUsage        = 2
+	exitMissed       = 3
+	exitInconclusive = 4
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}
+
+// run is the program without the process around it, so that tests can call it.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	o, err := parse(args, getenv, stderr)
+	if err != nil {
+		if !errors.Is(err, errUsage) { // the flag package has said it
+			fmt.Fprintln(stderr, "bench:", err)
+		}
+		return exitUsage
+	}
+	report, err := bench(ctx, o, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitUnmeasured
+	}
+	text := stdout
+	switch o.json {
+	case "":
+	case "-": // standard output is then JSON alone
+		text = stderr
+		err = writeJSON(stdout, report)
+	default:
+		err = writeFile(o.json, report)
+	}
+	fmt.Fprint(text, report)
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitUnmeasured
+	}
+	return status(report)
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/loadgen/llmsim"
+)
+
+// call runs the program on an endpoint.
+func call(t *testing.T, url string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	env := map[string]string{"LLM_URL": url, "LLM_MODEL": "fixed", "LLM_API_KEY": "sk-do-not-print-me"}
+	status = run(context.Background(), args, func(k string) string { return env[k] }, &out, &errs)
+	assert.NotContains(t, out.String()+errs.String(), "sk-do-not-print-me")
+	return status, out.String(), errs.String()
+}
+
+func serve(t *testing.T, h http.Handler) string {
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestTheExitStatusIsTheVerdict(t *testing.T) {
+	url := serve(t, llmsim.NewFixedServer(0, 0))
+	common := []string{"--requests", "200", "--output-tokens", "2"}
+
+	status, out, _ := call(t, url+"/v1/chat/completions", append(common, "--slo", "e2e p50 < 1h")...)
+	assert.Equal(t, exitMet, status, out)
+	assert.Contains(t, out, "200 offered")
+
+	status, out, _ = call(t, url+"/v1", append(common, "--slo", "e2e p50 < 1ns")...)
+	assert.Equal(t, exitMissed, status, out)
+
+	// Ten requests cannot show a P99.
+	status, out, _ = call(t, url+"/v1", "--requests", "10", "--output-tokens", "2", "--slo", "e2e p99 < 1h")
+	assert.Equal(t, exitInconclusive, status, out)
+}
+
+func TestAnEndpointThatIsNotThereIsSaid(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	url := "http://" + l.Addr().String() + "/v1"
+	require.NoError(t, l.Close())
+	status, out, errs := call(t, url, "--requests", "3")
+	assert.Equal(t, exitUnmeasured, status)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "cannot reach "+strings.TrimSuffix(url, "/v1"))
+}
+
+func TestAllFailedIsNoSuccess(t *testing.T) {
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no", http.StatusInternalServerError)
+	}))
+	status, out, _ := call(t, url+"/v1", "--requests", "50")
+	assert.Equal(t, exitMissed, status, out)
+	assert.Contains(t, out, "server_error")
+}
+
+func TestOptionsThatCannotBeMeant(t *testing.T) {
+	for _, args := range []string{
+		"--slo avg(ttft)<2s", "--slo ttft<2s", "--requests -1", "--requests 0", "--concurrency 0", "--rate -2", "--timeout 0s",
+		"--slo-seconds 0", "--slo-seconds 5 --slo e2e_p95<5s", "--timeout-seconds 0", "--timeout-seconds 3 --timeout 3s",
+		"--prompts f --input-tokens 3", "--no-such-option", "http://127.0.0.1/v1",
+	} {
+		var argv []string
+		for _, a := range strings.Fields(args) {
+			argv = append(argv, strings.ReplaceAll(a, "_", " "))
+		}
+		status, out, errs := call(t, "http://127.0.0.1:1/v1", argv...)
+		assert.Equal(t, exitUsage, status, args)
+		assert.Empty(t, out, args)
+		assert.NotEmpty(t, errs, args)
+	}
+}
+
+func TestAliases(t *testing.T) {
+	o, err := parse([]string{"--slo-seconds", "2.5", "--timeout-seconds", "7", "--duration", "3s"}, os.Getenv, &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Equal(t, "e2e p95 < 2.5s", o.slo.String())
+	assert.Equal(t, 7*time.Second, o.timeout)
+	assert.Zero(t, o.requests, "a run by time ends by time")
+	o, err = parse(nil, func(string) string { return "" }, &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Equal(t, 200, o.requests)
+	assert.Equal(t, 16, o.concurrency)
+	assert.Equal(t, "e2e p95 < 5s", o.slo.String())
+	assert.Equal(t, 30*time.Second, o.timeout)
+}
+
+func TestFilesThatAreWritten(t *testing.T) {
+	url := serve(t, llmsim.NewFixedServer(0, 0))
+	dir := t.TempDir()
+	prompts := filepath.Join(dir, "prompts.jsonl")
+	require.NoError(t, os.WriteFile(prompts, []byte(`{"prompt": "what is goodput", "max_tokens": 3}`+"\n"), 0o600))
+	records := filepath.Join(dir, "records.jsonl")
+	status, out, errs := call(t, url+"/v1", "--requests", "30", "--slo", "ttft p50 < 1h", "--prompts", prompts,
+		"--records", records, "--json", "-", "--rate", "100000", "--concurrency", "4")
+	require.Equal(t, exitMet, status, errs)
+
+	var r goodput.Report
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	assert.EqualValues(t, 30, r.Offered)
+	assert.Equal(t, 3.0, r.Percentiles["output_tokens"].P50, "the prompt's own limit")
+
+	f, err := os.Open(records)
+	require.NoError(t, err)
+	defer f.Close()
+	again, err := goodput.ReadReport(f)
+	require.NoError(t, err)
+	assert.Equal(t, r.Good, again.Good)
+	assert.Equal(t, r.Fingerprint, again.Fingerprint)
+	text, err := os.ReadFile(records)
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "what is goodput", "no prompt is written down")
+}
+
+func TestWithoutAStreamThereIsNoTTFT(t *testing.T) {
+	url := serve(t, llmsim.NewFixedServer(0, 0))
+	status, _, errs := call(t, url+"/v1", "--requests", "3", "--no-stream", "--slo", "ttft p95 < 1s")
+	assert.Equal(t, exitUnmeasured, status)
+	assert.Contains(t, errs, "ttft")
+	status, out, _ := call(t, url+"/v1", "--requests", "30", "--no-stream", "--slo", "e2e p50 < 1h")
+	assert.Equal(t, exitMet, status, out)
+}

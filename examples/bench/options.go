@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// options is what the command line and the environment ask for.
+type options struct {
+	url, model, key string
+
+	requests     int
+	concurrency  int
+	rate         float64
+	capped       bool // --concurrency was given beside --rate
+	slo          slo.SLO
+	timeout      time.Duration
+	warmup       time.Duration
+	duration     time.Duration
+	prompts      string
+	inputTokens  int
+	outputTokens int
+	perWord      float64
+	keepPrompts  bool
+	noStream     bool
+	seed         uint64
+	records      string
+	json         string
+}
+
+// errUsage is an error that the flag package has already told of.
+var errUsage = errors.New("usage")
+
+// parse reads the command line. The defaults are those of the benchmark script that people start with: 200 requests, 16
+// at once, an end-to-end time of 5 s, a timeout of 30 s.
+func parse(args []string, getenv func(string) string, stderr io.Writer) (*options, error) {
+	env := func(name, otherwise string) string {
+		if v := getenv(name); v != "" {
+			return v
+		}
+		return otherwise
+	}
+	o := &options{
+		url:   env("LLM_URL", "http://127.0.0.1:8000/v1/chat/completions"),
+		model: env("LLM_MODEL", "your-model"),
+		key:   env("LLM_API_KEY", "local-key"),
+	}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.Usage = func() {
+		fmt.Fprint(stderr, "Measures the goodput of the endpoint LLM_URL (the whole URL, or up to /v1) with the model LLM_MODEL and the key LLM_API_KEY.\n\n")
+		f.PrintDefaults()
+	}
+	f.IntVar(&o.requests, "requests", 200, "how many requests to make; 0 with --duration: as many as it takes")
+	f.IntVar(&o.concurrency, "concurrency", 16, "how many to keep in flight; with --rate, how many at most")
+	f.Float64Var(&o.rate, "rate", 0, "requests/s on average, arriving at random (Poisson); 0: as fast as --concurrency allows")
+	f.TextVar(&o.slo, "slo", slo.MustParse("e2e p95 < 5s"), "the service-level objective, such as 'ttft p95 < 800ms, e2e p95 < 8s, error_rate < 1%'")
+	seconds := f.Float64("slo-seconds", 0, "the same as --slo 'e2e p95 < SECONDS s'")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "of one request, from when it was due")
+	timeoutSeconds := f.Float64("timeout-seconds", 0, "the same as --timeout, in seconds")
+	f.DurationVar(&o.warmup, "warmup", 0, "how long to run before measuring")
+	f.DurationVar(&o.duration, "duration", 0, "how long to measure; 0: until --requests are done")
+	f.StringVar(&o.prompts, "prompts", "", "file of prompts, as JSON lines or in ShareGPT's form; they are used again when they run out")
+	f.IntVar(&o.inputTokens, "input-tokens", 0, "without --prompts: prompts of about so many tokens")
+	f.IntVar(&o.outputTokens, "output-tokens", 128, "the most tokens of an answer, where the prompt does not say")
+	f.Float64Var(&o.perWord, "tokens-per-word", 1, "with --input-tokens: how many tokens the model makes of a word of English")
+	f.BoolVar(&o.keepPrompts, "keep-prompts", false, "do not salt prompts, so that a prefix cache may know them")
+	f.BoolVar(&o.noStream, "no-stream", false, "ask for whole answers; then there is no TTFT to judge")
+	f.Uint64Var(&o.seed, "seed", 1, "of arrivals and of prompts")
+	f.StringVar(&o.records, "records", "", "file to write a JSON line to for each request")
+	f.StringVar(&o.json, "json", "", "file to write the report to as JSON; - for standard output")
+	if err := f.Parse(args); err != nil {
+		return nil, errUsage
+	}
+	given := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+
+	if given["slo-seconds"] {
+		if given["slo"] {
+			return nil, errors.New("--slo and --slo-seconds say the same thing: give one")
+		}
+		s, err := slo.Parse(fmt.Sprintf("e2e p95 < %vs", *seconds))
+		if err != nil {
+			return nil, fmt.Errorf("--slo-seconds: %w", err)
+		}
+		o.slo = s
+	}
+	if given["timeout-seconds"] {
+		if given["timeout"] {
+			return nil, errors.New("--timeout and --timeout-seconds say the same thing: give one")
+		}
+		if !(*timeoutSeconds > 0 && *timeoutSeconds < math.MaxInt32) {
+			return nil, fmt.Errorf("--timeout-seconds is %v: want more than 0", *timeoutSeconds)
+		}
+		o.timeout = time.Duration(*timeoutSeconds * float64(time.Second))
+	}
+	if given["duration"] && !given["requests"] {
+		o.requests = 0
+	}
+	o.capped = given["concurrency"]
+	switch {
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("%q is no option; the endpoint is named by LLM_URL", f.Arg(0))
+	case o.requests < 0:
+		return nil, fmt.Errorf("--requests is %d: want 1 or more", o.requests)
+	case o.requests == 0 && o.duration <= 0:
+		return nil, errors.New("neither --requests nor --duration ends the run")
+	case o.concurrency < 1:
+		return nil, fmt.Errorf("--concurrency is %d: want 1 or more", o.concurrency)
+	case !(o.rate >= 0) || math.IsInf(o.rate, 0):
+		return nil, fmt.Errorf("--rate is %v: want a number of requests/s", o.rate)
+	case o.timeout <= 0:
+		return nil, fmt.Errorf("--timeout is %v: want more than 0", o.timeout)
+	case o.warmup < 0 || o.duration < 0:
+		return nil, errors.New("--warmup and --duration cannot be negative")
+	case o.inputTokens < 0 || o.outputTokens < 0:
+		return nil, errors.New("--input-tokens and --output-tokens cannot be negative")
+	case o.prompts != "" && o.inputTokens > 0:
+		return nil, errors.New("--prompts and --input-tokens both say what to send: give one")
+	}
+	return o, nil
+}

@@ -1,0 +1,149 @@
+// Command replay puts the traffic of a public trace on a simulated engine, at its own speed and faster, and shows how
+// much of it is served in time.
+//
+//	go run ./examples/replay --trace AzureLLMInferenceTrace_conv.csv --speed 1,2,4
+//	go run ./examples/replay --trace AzureLLMInferenceTrace_conv.csv --speed 1 --first 3m --http
+//
+// Traces are files in the form of Azure's of 2023 (CSV) or Mooncake's (JSON lines). The engine is a simulation of OPT-13B
+// on four A100; without --http it runs in virtual time, in which an hour takes seconds, and with it in real time behind
+// HTTP on loopback.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/llmsim"
+	"github.com/goodputkit/goodputkit/loadgen/openai"
+	"github.com/goodputkit/goodputkit/loadgen/workload"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "replay:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	objective := slo.MustParse("ttft p95 < 2s, tpot p95 < 100ms")
+	f := flag.NewFlagSet("replay", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	name := f.String("trace", "", "file of the trace")
+	speeds := f.String("speed", "1,2,4", "how many times as fast as it was, one run each")
+	f.TextVar(&objective, "slo", objective, "the service-level objective")
+	first := f.Duration("first", 0, "only so much of the trace, in its own time; 0: the whole")
+	overHTTP := f.Bool("http", false, "in real time, behind HTTP on loopback")
+	full := f.Bool("reports", false, "print each run's whole report too")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if *name == "" || f.NArg() > 0 {
+		return errors.New("say with --trace which file to replay")
+	}
+	var opts []workload.Option
+	if !*overHTTP {
+		opts = append(opts, workload.WithoutText()) // the simulation looks at lengths alone
+	}
+	trace, err := workload.OpenTrace(*name, opts...)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%v\nSLO %v\n\n", trace, objective)
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(table, "speed\toffered/s\tthroughput/s\tgoodput/s\tattainment\tTTFT P50\tP95\tTPOT P95\tverdict\ttook\t\n")
+	var reports []*goodput.Report
+	for part := range strings.SplitSeq(*speeds, ",") {
+		speed, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || !(speed > 0 && speed <= 1e6) {
+			return fmt.Errorf("--speed: %q is no factor above 0", part)
+		}
+		began := time.Now()
+		r, err := replay(ctx, trace, speed, *first, objective, *overHTTP)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, r)
+		seconds := func(metric string, p func(goodput.Distribution) float64) string {
+			d, ok := r.Percentiles[metric]
+			if !ok {
+				return "–"
+			}
+			return time.Duration(p(d) * 1e9).Round(100 * time.Microsecond).String()
+		}
+		p50 := func(d goodput.Distribution) float64 { return d.P50 }
+		p95 := func(d goodput.Distribution) float64 { return d.P95 }
+		fmt.Fprintf(table, "%g\t%.2f\t%.2f\t%.2f\t%.1f %%\t%s\t%s\t%s\t%s\t%v\t\n", speed, r.OfferedRPS, r.ThroughputRPS, r.GoodputRPS, 100*r.Attainment,
+			seconds("ttft", p50), seconds("ttft", p95), seconds("tpot", p95), r.Verdict, time.Since(began).Round(10*time.Millisecond))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if *full {
+		for _, r := range reports {
+			fmt.Fprintf(stdout, "\n%v", r)
+		}
+	}
+	return nil
+}
+
+// replay is one run.
+func replay(ctx context.Context, trace *workload.Trace, speed float64, first time.Duration, objective slo.SLO, overHTTP bool) (*goodput.Report, error) {
+	plan := loadgen.Plan{
+		SLO:      objective,
+		Arrivals: trace.Arrivals(speed),
+		Workload: trace.Requests(),
+		Duration: time.Duration(float64(first) / speed),
+	}
+	runner := llmsim.Runner(llmsim.OPT13BTP4())
+	if overHTTP {
+		url, stop, err := serve()
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+		target, err := openai.New(openai.Config{BaseURL: url, Model: "simulated"})
+		if err != nil {
+			return nil, err
+		}
+		runner = loadgen.RunnerOf(target)
+	}
+	result, err := runner(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	return result.Report, nil
+}
+
+// serve starts the engine on a free port of the loopback interface.
+func serve() (url string, stop func(), err error) {
+	engine, err := llmsim.NewServer(llmsim.OPT13BTP4())
+	if err != nil {
+		return "", nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	srv := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second}
+	go srv.Serve(l)
+	return "http://" + l.Addr().String() + "/v1", func() { srv.Close(); engine.Close() }, nil
+}
