@@ -37,20 +37,28 @@ func serve(t *testing.T, h http.Handler) string {
 }
 
 func TestTheExitStatusIsTheVerdict(t *testing.T) {
+	for verdict, want := range map[goodput.Verdict]int{
+		goodput.Met: exitMet, goodput.Missed: exitMissed, goodput.Inconclusive: exitInconclusive, goodput.NoData: exitInconclusive,
+	} {
+		assert.Equal(t, want, status(&goodput.Report{Verdict: verdict}), verdict)
+	}
+	down := &goodput.Report{Verdict: goodput.Missed, Offered: 5, Outcomes: map[goodput.Outcome]uint64{goodput.ConnectionError: 5}}
+	assert.Equal(t, exitUnmeasured, status(down))
+
 	url := serve(t, llmsim.NewFixedServer(0, 0))
 	common := []string{"--requests", "200", "--output-tokens", "2"}
-
-	status, out, _ := call(t, url+"/v1/chat/completions", append(common, "--slo", "e2e p50 < 1h")...)
-	assert.Equal(t, exitMet, status, out)
-	assert.Contains(t, out, "200 offered")
-
-	status, out, _ = call(t, url+"/v1", append(common, "--slo", "e2e p50 < 1ns")...)
-	assert.Equal(t, exitMissed, status, out)
-
-	// Ten requests cannot show a P99.
-	status, out, _ = call(t, url+"/v1", "--requests", "10", "--output-tokens", "2", "--slo", "e2e p99 < 1h")
-	assert.Equal(t, exitInconclusive, status, out)
+	got, out, _ := call(t, url+"/v1/chat/completions", append(common, "--slo", "e2e p50 < 1h")...)
+	assert.Contains(t, answered, got, out)
+	assert.Contains(t, out, "200 offered = 200 good")
+	got, out, _ = call(t, url+"/v1", append(common, "--slo", "e2e p50 < 1ns")...)
+	assert.Equal(t, exitMissed, got, out)
+	got, out, _ = call(t, url+"/v1", "--requests", "10", "--output-tokens", "2", "--slo", "e2e p99 < 1h")
+	assert.Equal(t, exitInconclusive, got, "ten requests cannot show a P99:\n%s", out)
 }
+
+// answered are the exit statuses of a run whose requests were all good. Which of them is a matter of how even the times
+// were, and so of the machine.
+var answered = []int{exitMet, exitInconclusive}
 
 func TestAnEndpointThatIsNotThereIsSaid(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -111,7 +119,7 @@ func TestFilesThatAreWritten(t *testing.T) {
 	records := filepath.Join(dir, "records.jsonl")
 	status, out, errs := call(t, url+"/v1", "--requests", "30", "--slo", "ttft p50 < 1h", "--prompts", prompts,
 		"--records", records, "--json", "-", "--rate", "100000", "--concurrency", "4")
-	require.Equal(t, exitMet, status, errs)
+	require.Contains(t, answered, status, errs)
 
 	var r goodput.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
@@ -136,5 +144,6 @@ func TestWithoutAStreamThereIsNoTTFT(t *testing.T) {
 	assert.Equal(t, exitUnmeasured, status)
 	assert.Contains(t, errs, "ttft")
 	status, out, _ := call(t, url+"/v1", "--requests", "30", "--no-stream", "--slo", "e2e p50 < 1h")
-	assert.Equal(t, exitMet, status, out)
+	assert.Contains(t, answered, status, out)
+	assert.Contains(t, out, "30 offered = 30 good")
 }
