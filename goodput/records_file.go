@@ -145,18 +145,18 @@ func (l windowLine) window(epoch time.Time) (Window, error) {
 // line is the header as JSON, or says what is wrong with it.
 func (h *RecordsHeader) line() ([]byte, error) {
 	if h.Start.IsZero() {
-		return nil, errors.New("Start is missing")
+		return nil, errors.New("no Start")
 	}
 	if err := checkYear(h.Start); err != nil {
 		return nil, err
 	}
 	l := headerLine{Format: RecordsFormat, Start: h.Start.UTC(), About: h.About, Confidence: h.Confidence}
 	if !validConfidence(h.Confidence) {
-		return nil, fmt.Errorf("Confidence %v is not between 0 and 1", h.Confidence)
+		return nil, fmt.Errorf("confidence %v is not between 0 and 1", h.Confidence)
 	}
 	if h.SLO.IsZero() {
 		if len(h.Classes) > 0 {
-			return nil, errors.New("Classes without an SLO for the other classes")
+			return nil, errors.New("classes without an SLO for the other classes")
 		}
 	} else {
 		if err := h.SLO.Validate(); err != nil {

@@ -143,15 +143,16 @@ func TestRecordsFileManyWriters(t *testing.T) {
 func TestRecordWriterRefusesHeaders(t *testing.T) {
 	good := fileHeader()
 	for name, change := range map[string]func(*RecordsHeader){
-		"Start is missing":           func(h *RecordsHeader) { h.Start = time.Time{} },
-		"the year 11026 is not":      func(h *RecordsHeader) { h.Start = h.Start.AddDate(9000, 0, 0) },
-		"p100":                       func(h *RecordsHeader) { h.SLO.Objectives[0].Percentile = 100 },
-		"a class has a name":         func(h *RecordsHeader) { h.Classes = slo.Set{"": h.SLO} },
-		"Classes without an SLO":     func(h *RecordsHeader) { h.SLO = slo.SLO{} },
-		`no kind "other"`:            func(h *RecordsHeader) { h.Window.Kind = "other" },
-		"From is missing":            func(h *RecordsHeader) { h.Window.From = time.Time{} },
-		"To is missing, before From": func(h *RecordsHeader) { h.Window.Open, h.Window.To = false, fileStart },
-		"over 1 MiB long":            func(h *RecordsHeader) { h.About["long"] = strings.Repeat("x", 1<<20) },
+		"no Start":                    func(h *RecordsHeader) { h.Start = time.Time{} },
+		"the year 11026 is not":       func(h *RecordsHeader) { h.Start = h.Start.AddDate(9000, 0, 0) },
+		"p100":                        func(h *RecordsHeader) { h.SLO.Objectives[0].Percentile = 100 },
+		"a class has a name":          func(h *RecordsHeader) { h.Classes = slo.Set{"": h.SLO} },
+		"classes without an SLO":      func(h *RecordsHeader) { h.SLO = slo.SLO{} },
+		`no kind "other"`:             func(h *RecordsHeader) { h.Window.Kind = "other" },
+		"From is missing":             func(h *RecordsHeader) { h.Window.From = time.Time{} },
+		"To is missing, before From":  func(h *RecordsHeader) { h.Window.Open, h.Window.To = false, fileStart },
+		"confidence 1 is not between": func(h *RecordsHeader) { h.Confidence = 1 },
+		"over 1 MiB long":             func(h *RecordsHeader) { h.About["long"] = strings.Repeat("x", 1<<20) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := good
@@ -244,6 +245,8 @@ func TestReadRecordsRefuses(t *testing.T) {
 		{"bad SLO", strings.Replace(file, "p95 < 2s", "p95 < 2", 1), nil, "line 1: header: ", 0},
 		{"window turned round", strings.Replace(file, "[1000000000,null]", "[1,0]", 1), nil, "line 1: window_ns is not [from, to]", 0},
 		{"window with no start", strings.Replace(file, "[1000000000,null]", "[null,0]", 1), nil, "line 1: window_ns is not [from, to]", 0},
+		{"confidence", strings.Replace(file, `"start"`, `"confidence":-1,"start"`, 1), nil, "line 1: header: confidence is not between 0 and 1", 0},
+		{"class without a name", strings.Replace(file, `{"chat"`, `{""`, 1), nil, "line 1: header: slo: class", 0},
 		{"long header", `{"format":"` + strings.Repeat("x", 1<<20) + `"}`, nil, "line 1: longer than 1 MiB", 0},
 		{"no footer", header + one + one, ErrIncomplete, "line 4: incomplete: the file ends without a footer", 2},
 		{"header alone", header, ErrIncomplete, "line 2: incomplete: the file ends without a footer", 0},
