@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,8 +47,8 @@ type Accumulator struct {
 	to      atomic.Int64              // of the window: the first instant that is outside; math.MaxInt64: open
 	refused atomic.Uint64
 
-	classes atomic.Pointer[map[string]*class] // replaced, under mu, to add one
-	unnamed atomic.Pointer[class]             // the default class, once it is needed
+	classes atomic.Pointer[classTable] // replaced, under mu, to add one
+	unnamed atomic.Pointer[class]      // the default class, once it is needed
 
 	cached sync.Pool // *shard: the one that this processor used last
 	shards [maxShards]shard
@@ -139,11 +138,14 @@ func (a *Accumulator) init() error {
 	if err := a.initWindow(); err != nil {
 		return err
 	}
-	classes := make(map[string]*class)
+	var t *classTable
 	for _, name := range a.set.Classes() {
-		classes[name] = a.newClass(name)
+		t = t.with(a.newClass(name))
 	}
-	a.classes.Store(&classes)
+	if t == nil {
+		t = &classTable{}
+	}
+	a.classes.Store(t)
 	return nil
 }
 
@@ -427,64 +429,4 @@ func (a *Accumulator) drain() {
 		a.mu.Unlock()
 		s.mu.Unlock()
 	}
-}
-
-// class is the class of that name, made where it is new; other says that there was no room for it.
-func (a *Accumulator) class(name string) (c *class, other bool) {
-	if name == "" || name == slo.DefaultClass {
-		if c := a.unnamed.Load(); c != nil {
-			return c, false
-		}
-		c, _ = a.addClass(slo.DefaultClass)
-		a.unnamed.Store(c)
-		return c, false
-	}
-	if c, ok := (*a.classes.Load())[name]; ok {
-		return c, false
-	}
-	return a.addClass(name)
-}
-
-func (a *Accumulator) addClass(name string) (c *class, other bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.addClassLocked(name)
-}
-
-func (a *Accumulator) addClassLocked(name string) (c *class, other bool) {
-	old := *a.classes.Load()
-	if c, ok := old[name]; ok {
-		return c, false
-	}
-	if name != slo.DefaultClass && name != OtherClass && (len(name) > maxClassName || a.room(old) <= 0) {
-		c, _ = a.addClassLocked(OtherClass)
-		return c, true
-	}
-	classes := make(map[string]*class, len(old)+1)
-	for k, v := range old {
-		classes[k] = v
-	}
-	c = a.newClass(strings.Clone(name))
-	classes[c.name] = c
-	a.classes.Store(&classes)
-	return c, false
-}
-
-// room is how many more classes can have a name of their own.
-func (a *Accumulator) room(classes map[string]*class) int {
-	n := MaxClasses
-	for name := range classes {
-		if name != slo.DefaultClass && name != OtherClass {
-			n--
-		}
-	}
-	return n
-}
-
-func (a *Accumulator) newClass(name string) *class {
-	chk := a.checker
-	if own, ok := a.set[name]; ok {
-		chk = compile(own)
-	}
-	return newClass(name, chk, a.from)
 }

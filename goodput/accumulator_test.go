@@ -351,7 +351,7 @@ func hostile(r *rand.Rand) *Record {
 
 func TestHostileRecords(t *testing.T) {
 	s := slo.MustParse("ttft p95 < 1s, itl p99 < 1ms, tpot p50 < 720h, speed p95 >= 1000000tok/s, e2e p90 < 720h/token, x_a p50 < 1, service_ttft p50 < 1ns, lag p50 < 1s, error_rate < 1%")
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		a := NewAccumulator(s, WithWindow(time.Unix(1e9, 0), time.Time{}))
 		for range 300 {
@@ -534,4 +534,32 @@ func TestTimeline(t *testing.T) {
 	assert.False(t, line.From.After(epoch.Add(-10*time.Second)))
 	assert.True(t, end.After(epoch.Add(91*time.Second-10*ms)))
 	assert.Zero(t, epoch.Sub(line.From)%line.Width, "a slice begins with the window")
+}
+
+func TestClassNamesThatAreNoText(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("e2e p50 < 10s"))
+	for _, class := range []string{"\xff", "\xfe", "fine"} {
+		r := request(0, time.Second)
+		r.Class = class
+		a.Observe(r)
+	}
+	r := a.Report()
+	assert.Len(t, r.Classes, 2)
+	assert.EqualValues(t, 2, r.Classes[OtherClass].Offered)
+}
+
+// A report that is being made keeps nobody from observing for long, and what is observed meanwhile is not in it.
+func TestReportIsACopy(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("e2e p50 < 10s"))
+	a.Observe(request(0, time.Second))
+	r, s := a.Report(), a.snapshot()
+	for range 200 {
+		a.Observe(request(time.Second, 5*time.Second))
+	}
+	a.drain()
+	assert.EqualValues(t, 1, r.Offered)
+	assert.EqualValues(t, 1, s.classes[0].books.offered)
+	assert.EqualValues(t, 1, s.classes[0].books.digests[mE2E].Count())
+	assert.EqualValues(t, 1, s.classes[0].books.slices.count(0, cOffered))
+	assert.EqualValues(t, 1, s.classes[0].books.within[0])
 }

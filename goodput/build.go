@@ -21,10 +21,7 @@ func (a *Accumulator) ReportAt(confidence float64) *Report {
 	if !(confidence > 0 && confidence < 1) {
 		panic(fmt.Sprintf("goodput: confidence %v is not between 0 and 1", confidence))
 	}
-	a.drain()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	b := builder{a: a, confidence: confidence, window: a.window()}
+	b := builder{a: a, snapshot: a.snapshot(), confidence: confidence}
 	return b.total()
 }
 
@@ -55,18 +52,15 @@ func instant(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
 // builder makes a report's figures from books.
 type builder struct {
-	a          *Accumulator
+	a *Accumulator // for what never changes: its SLOs
+	snapshot
 	confidence float64
-	window     Window
 }
 
 func (b *builder) total() *Report {
-	classes := *b.a.classes.Load()
-	names := slices.Sorted(maps.Keys(classes))
-	if len(names) == 1 && names[0] == slo.DefaultClass && len(b.a.set) == 0 {
-		r := b.figures("", classes[slo.DefaultClass].checker, &classes[slo.DefaultClass].books)
-		r.Worst = classes[slo.DefaultClass].worstRequests("")
-		return b.finish(r, r.warnings())
+	if len(b.classes) == 1 && b.classes[0].name == slo.DefaultClass && len(b.a.set) == 0 {
+		r := b.class(&b.classes[0], "")
+		return b.finish(r, r.Warnings)
 	}
 	// With a set each class is judged by its own SLO, and the total by none.
 	var chk *checker
@@ -74,43 +68,45 @@ func (b *builder) total() *Report {
 		chk = b.a.checker
 	}
 	all := newBooks(chk, b.a.from)
-	all.customs = nil
-	for _, name := range names {
-		all.merge(&classes[name].books)
+	for i := range b.classes {
+		all.merge(&b.classes[i].books)
 	}
 	r := b.figures("", chk, &all)
-	if chk == nil {
-		r.Lost, r.LostRPS = b.lostByClass(classes)
+	if len(b.classes) == 0 {
+		return b.finish(r, r.warnings())
 	}
+	r.Lost, r.LostRPS = map[string]uint64{}, map[string]float64{}
+	r.Classes = make(map[string]*Report, len(b.classes))
 	var warnings []error
-	if len(names) == 0 {
-		r.Verdict = NoData
-		warnings = r.warnings()
-	} else {
-		r.Classes = make(map[string]*Report, len(names))
-		var verdicts []Verdict
-		for _, name := range names {
-			c := classes[name]
-			own := b.figures(name, c.checker, &c.books)
-			own.Worst = c.worstRequests(name)
-			own.Warnings = own.warnings()
-			for _, w := range own.Warnings {
-				warnings = append(warnings, fmt.Errorf("class %s: %w", name, w))
-			}
-			r.Classes[name] = own
-			verdicts = append(verdicts, own.Verdict)
+	var verdicts []Verdict
+	for i := range b.classes {
+		c := &b.classes[i]
+		b.lost(r, c.checker, &c.books)
+		own := b.class(c, c.name)
+		for _, w := range own.Warnings {
+			warnings = append(warnings, fmt.Errorf("class %s: %w", c.name, w))
 		}
-		r.Verdict = joint(verdicts...)
-		r.Worst = worstOf(r.Classes)
+		verdicts = append(verdicts, own.Verdict)
+		r.Classes[c.name] = own
 	}
+	r.Verdict = joint(verdicts...)
+	r.Worst = worstOf(r.Classes)
 	return b.finish(r, warnings)
+}
+
+// class is the report of one class, under that name.
+func (b *builder) class(c *classSnapshot, name string) *Report {
+	r := b.figures(name, c.checker, &c.books)
+	r.Worst = c.worstRequests(name)
+	r.Warnings = r.warnings()
+	return r
 }
 
 // finish adds what is the total's alone.
 func (b *builder) finish(r *Report, warnings []error) *Report {
 	r.SLO, r.SLOName = cloneSLO(b.a.slo), b.a.slo.Name
 	r.Fingerprint = b.a.set.Fingerprint(b.a.slo)
-	if n := b.a.refused.Load(); n > 0 {
+	if n := b.refused; n > 0 {
 		r.Notes.Refused = n
 		only := Notes{Refused: n}
 		warnings = append(warnings, only.warnings()...)
@@ -118,7 +114,7 @@ func (b *builder) finish(r *Report, warnings []error) *Report {
 	if r.WindowS == 0 {
 		warnings = append(warnings, ErrNoWindow)
 	}
-	if b.a.late {
+	if b.late {
 		warnings = append(warnings, fmt.Errorf("%w: something beyond %s had been booked", ErrWindowEndedLate,
 			r.Window.To.Format(time.RFC3339Nano)))
 	}
@@ -200,21 +196,12 @@ func (b *builder) lost(r *Report, chk *checker, k *books) {
 			book(o.String(), n)
 		}
 	}
-	for i, n := range k.flowFirst {
+	for i, n := range k.flowFirst { // objectives of several classes can have the same text
 		book(chk.text[i], n)
 	}
 	for cause, n := range r.Lost {
 		r.LostRPS[cause] = b.rate(n)
 	}
-}
-
-// lostByClass adds up what the classes lost, where objectives of several classes can have the same text.
-func (b *builder) lostByClass(classes map[string]*class) (map[string]uint64, map[string]float64) {
-	sum := &Report{Lost: map[string]uint64{}, LostRPS: map[string]float64{}}
-	for _, c := range classes {
-		b.lost(sum, c.checker, &c.books)
-	}
-	return sum.Lost, sum.LostRPS
 }
 
 func (b *builder) objectives(r *Report, chk *checker, k *books) {
@@ -340,13 +327,12 @@ func timeline(s *timeSlices) Timeline {
 }
 
 // worstRequests are the class's, worst first: half of the places each for late and failed ones.
-func (c *class) worstRequests(name string) []WorstRequest {
-	late, failed := c.worst.copies()
+func (c *classSnapshot) worstRequests(name string) []WorstRequest {
 	var l, f []WorstRequest
 	for _, kind := range []struct {
 		from []worstOne
 		to   *[]WorstRequest
-	}{{late, &l}, {failed, &f}} {
+	}{{c.late, &l}, {c.failed, &f}} {
 		slices.SortStableFunc(kind.from, func(a, b worstOne) int { return compare(b.score, a.score) })
 		for i := range kind.from {
 			*kind.to = append(*kind.to, kind.from[i].request(name, c.checker))

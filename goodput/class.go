@@ -2,6 +2,7 @@ package goodput
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/goodputkit/goodputkit/percentile"
@@ -35,18 +36,12 @@ type books struct {
 	customs map[slo.Metric]*percentile.Digest
 }
 
-func newClass(name string, chk *checker, anchor int64) *class {
-	return &class{name: name, checker: chk, books: newBooks(chk, anchor)}
-}
-
 // newBooks are empty books for what chk judges; without one they have no objectives.
 func newBooks(chk *checker, anchor int64) books {
 	b := books{series: []series{{slo.E2E, mE2E}}}
 	if chk != nil {
-		n := len(chk.rules)
-		all := make([]uint64, 6*n)
-		for i, counts := range []*[]uint64{&b.within, &b.missed, &b.undefined, &b.excluded, &b.flowFirst, &b.flowMissed} {
-			*counts = all[i*n : (i+1)*n : (i+1)*n]
+		for _, counts := range b.byObjective() {
+			*counts = make([]uint64, len(chk.rules))
 		}
 		for i := range chk.rules {
 			if r := &chk.rules[i]; !r.kind.population() && b.seriesOf(r.metric) < 0 {
@@ -56,6 +51,30 @@ func newBooks(chk *checker, anchor int64) books {
 	}
 	b.slices = newSlices(anchor, len(b.within), len(b.series))
 	return b
+}
+
+// byObjective are the counts that there are of each objective.
+func (b *books) byObjective() []*[]uint64 {
+	return []*[]uint64{&b.within, &b.missed, &b.undefined, &b.excluded, &b.flowFirst, &b.flowMissed}
+}
+
+// clone is a copy that shares nothing that changes.
+func (b *books) clone() books {
+	c := *b
+	for _, counts := range c.byObjective() {
+		*counts = slices.Clone(*counts)
+	}
+	c.slices = b.slices.clone()
+	for m, d := range b.digests {
+		if d != nil {
+			c.digests[m] = d.Clone()
+		}
+	}
+	c.customs = make(map[slo.Metric]*percentile.Digest, len(b.customs))
+	for m, d := range b.customs {
+		c.customs[m] = d.Clone()
+	}
+	return c
 }
 
 // series is a metric whose values the slices add up.
@@ -291,11 +310,9 @@ func (b *books) merge(o *books) {
 	b.undecided += o.undecided
 	addTo(b.outcomes[:], o.outcomes[:])
 	addTo(b.flowOutcome[:], o.flowOutcome[:])
-	for _, pair := range [][2][]uint64{
-		{b.within, o.within}, {b.missed, o.missed}, {b.undefined, o.undefined}, {b.excluded, o.excluded},
-		{b.flowFirst, o.flowFirst}, {b.flowMissed, o.flowMissed},
-	} {
-		addTo(pair[0], pair[1])
+	from := o.byObjective()
+	for i, to := range b.byObjective() {
+		addTo(*to, *from[i])
 	}
 	b.flow.merge(&o.flow)
 	b.notes.merge(&o.notes)

@@ -24,9 +24,6 @@ const encodingMagic = "gpa\x01"
 // The monotonic clock's readings are not in it.
 func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	s := a.snapshot()
-	a.mu.Lock()
-	to, included := a.to.Load(), a.included
-	a.mu.Unlock()
 	e := encoder(encodingMagic)
 	e.text(a.slo.String())
 	e.text(a.slo.Name)
@@ -39,8 +36,8 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	e.float(a.confidence)
 	e.bool(a.windowed)
 	e.uvarint(uint64(a.from))
-	e.uvarint(uint64(to))
-	e.bool(included)
+	e.uvarint(uint64(s.to))
+	e.bool(s.included)
 	e.bool(s.late)
 	e.uvarint(s.refused)
 	e.uvarint(uint64(s.base + 1))
@@ -184,8 +181,8 @@ func (b *books) counters() []*uint64 {
 	}
 	each(b.outcomes[1:])
 	each(b.flowOutcome[1:])
-	for _, v := range [][]uint64{b.within, b.missed, b.undefined, b.excluded, b.flowFirst, b.flowMissed} {
-		each(v)
+	for _, v := range b.byObjective() {
+		each(*v)
 	}
 	all = append(all, b.flow.fields()...)
 	return append(all, b.notes.fields()...)
@@ -197,7 +194,7 @@ func (d *decoder) class(a *Accumulator) (c classSnapshot) {
 		d.fail(errors.New("bad class name"))
 	}
 	chk := a.checker
-	if own, ok := (*a.classes.Load())[c.name]; ok {
+	if own, ok := a.classes.Load().byName[c.name]; ok {
 		chk = own.checker
 	}
 	if !d.room(uint64(6*len(chk.rules)), 1) {

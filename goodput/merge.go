@@ -17,6 +17,10 @@ type snapshot struct {
 	refused uint64
 	late    bool
 	base    int64 // Unix time, ns; −1: none
+
+	window   Window
+	to       int64 // as in Accumulator
+	included bool
 }
 
 type classSnapshot struct {
@@ -26,19 +30,21 @@ type classSnapshot struct {
 	late, failed []worstOne
 }
 
+// snapshot copies the books, so that whoever reads them keeps nobody waiting. It has every record whose Observe has
+// returned.
 func (a *Accumulator) snapshot() snapshot {
 	a.drain()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := snapshot{seen: a.seen, refused: a.refused.Load(), late: a.late, base: -1}
+	s := snapshot{seen: a.seen, refused: a.refused.Load(), late: a.late, base: -1,
+		window: a.window(), to: a.to.Load(), included: a.included}
 	if base := a.base.Load(); base != nil {
 		s.base = base.UnixNano()
 	}
-	classes := *a.classes.Load()
+	classes := a.classes.Load().byName
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		c := classes[name]
-		one := classSnapshot{name: name, checker: c.checker, books: newBooks(c.checker, a.from)}
-		one.books.merge(&c.books)
+		one := classSnapshot{name: name, checker: c.checker, books: c.books.clone()}
 		one.late, one.failed = c.worst.copies()
 		s.classes = append(s.classes, one)
 	}
