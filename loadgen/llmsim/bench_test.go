@@ -1,7 +1,9 @@
 package llmsim_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/llmsim"
+	"github.com/goodputkit/goodputkit/loadgen/workload"
 )
 
 // hours are the loads of the benchmarks: one hour at 50 requests per second.
@@ -82,6 +85,30 @@ func BenchmarkEngine(b *testing.B) {
 				e.Advance(at)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/token")
+		})
+	}
+}
+
+// BenchmarkAzureConversation is the whole Azure conversation trace against OPT13BTP4, at several times its speed.
+func BenchmarkAzureConversation(b *testing.B) {
+	trace, err := workload.OpenTrace("../../../shared/traces/AzureLLMInferenceTrace_conv.csv", workload.WithoutText())
+	if errors.Is(err, fs.ErrNotExist) {
+		b.Skip("the trace is not there: ", err)
+	}
+	require.NoError(b, err)
+	for _, speed := range []float64{0.5, 1, 2, 4} {
+		b.Run(fmt.Sprintf("speed%v", speed), func(b *testing.B) {
+			for b.Loop() {
+				res, err := llmsim.Runner(llmsim.OPT13BTP4())(b.Context(), loadgen.Plan{SLO: chat, Arrivals: trace.Arrivals(speed), Workload: trace.Requests()})
+				require.NoError(b, err)
+				r := res.Report
+				require.Equal(b, uint64(trace.Len()), r.Offered)
+				b.ReportMetric(r.OfferedRPS, "offered/s")
+				b.ReportMetric(r.ThroughputRPS, "throughput/s")
+				b.ReportMetric(r.SuccessRPS, "success/s")
+				b.ReportMetric(r.GoodputRPS, "goodput/s")
+				b.ReportMetric(100*r.Attainment, "attainment-%")
+			}
 		})
 	}
 }
