@@ -69,12 +69,12 @@ func (a *answer) read(ctx context.Context, in *input, s *scratch) error {
 		a.end = in.at
 		stop := a.piece(s.buf[:n], in.at, s)
 		if stop == nil && err != nil {
+			if err != io.EOF && ctx.Err() != nil {
+				return err // the reading was cut off: nobody knows what was to come
+			}
 			stop = a.bodyEnd(err, s)
 		}
 		if stop != nil {
-			if ctx.Err() != nil && isLoss(stop) && stop != errDone && stop != io.EOF {
-				return stop // the reading was cut off, and did not end
-			}
 			return a.verdict(stop)
 		}
 	}

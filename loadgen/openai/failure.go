@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ const (
 	errorBodyTime = time.Second // how long it may take
 )
 
-// failure is an error of the connection in words that can be recorded.
+// failure is an error of the connection, in words that can be recorded.
 type failure struct {
 	text string
 	err  error
@@ -42,7 +43,12 @@ func (t *Target) lost(ctx context.Context, err error, request []byte) error {
 	if ctx.Err() != nil { // that is why
 		return ctx.Err()
 	}
-	return &failure{t.redact.line(err.Error(), request, false), err}
+	// As an error of a client's, since not all that goes wrong on the wire has a type by which it could be known.
+	var u *url.Error
+	if !errors.As(err, &u) {
+		u = &url.Error{Op: "Read", Err: err}
+	}
+	return &failure{t.redact.line(u.Err.Error(), request, false), u}
 }
 
 // status is the error of an answer whose status is no success.

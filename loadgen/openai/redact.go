@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ import (
 )
 
 const (
-	maxDetail = 240 // the longest detail, bytes
+	maxDetail = 220 // the longest detail, bytes; a record has room for 256
 	redacted  = "[redacted]"
 )
 
@@ -83,9 +84,12 @@ func (r *redactor) add(secret string) {
 	if len(secret) < 4 {
 		return
 	}
-	quoted, _ := json.Marshal(secret)
+	html, _ := json.Marshal(secret)
+	quoted := strconv.Quote(secret)
+	quoted = quoted[1 : len(quoted)-1]
 	for _, form := range []string{
-		secret, url.QueryEscape(secret), url.PathEscape(secret), strings.Trim(string(quoted), `"`),
+		secret, quoted, strings.ReplaceAll(quoted, "/", `\/`), string(html[1 : len(html)-1]),
+		url.QueryEscape(secret), url.PathEscape(secret),
 	} {
 		if !slices.Contains(r.secrets, form) {
 			r.secrets = append(r.secrets, form)
@@ -114,14 +118,19 @@ func (r *redactor) line(s string, request []byte, cut bool) string {
 	s = strings.Join(strings.FieldsFunc(s, func(c rune) bool {
 		return unicode.IsSpace(c) || unicode.IsControl(c) || unicode.Is(unicode.Cf, c)
 	}), " ")
-	if len(s) <= maxDetail {
-		return strings.Clone(s) // it may point into memory that is used again
+	return short(s, maxDetail)
+}
+
+// short is s in at most n bytes. It does not point into s, whose memory may be used again.
+func short(s string, n int) string {
+	if len(s) <= n {
+		return strings.Clone(s)
 	}
-	end := maxDetail - len("…")
-	for !utf8.RuneStart(s[end]) {
-		end--
+	n -= len("…")
+	for !utf8.RuneStart(s[n]) {
+		n--
 	}
-	return s[:end] + "…"
+	return s[:n] + "…"
 }
 
 // withoutTexts cuts s off where it begins to quote a text of the request.
@@ -164,6 +173,5 @@ func (r *redactor) reason(s string) string {
 	case "stop", "length", "tool_calls", "content_filter", "function_call", "error":
 		return s
 	}
-	s = r.line(s, nil, false)
-	return s[:min(len(s), 64)]
+	return short(r.line(s, nil, false), 64)
 }

@@ -104,7 +104,7 @@ func (t *Target) roundTrip(ctx context.Context, c *http.Client, body []byte, a *
 	resp, err := c.Do(req)
 	var u *url.Error
 	if errors.As(err, &u) {
-		err = u.Err // without the URL, which may hold a secret
+		u.URL = "" // which may hold a secret
 	}
 	return resp, err
 }
