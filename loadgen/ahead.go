@@ -13,18 +13,24 @@ func readAhead(seq iter.Seq[*Request]) iter.Seq[*Request] {
 		var failed *panicError // written before requests is closed
 		go func() {
 			defer close(requests)
+			ended := false
 			defer func() {
-				if p := recover(); p != nil {
+				switch p := recover(); {
+				case p != nil:
 					failed = asPanic(p)
+				case !ended:
+					failed = &panicError{value: "it ended its goroutine (runtime.Goexit)"}
 				}
 			}()
 			for r := range seq {
 				select {
 				case requests <- r:
+					continue
 				case <-quit:
-					return
 				}
+				break
 			}
+			ended = true
 		}()
 		defer func() {
 			close(quit)

@@ -279,9 +279,9 @@ func randomBehaviour(seed uint64) behaviour {
 // Whatever the plan: the records are the same in virtual time and in a bubble, each request is in them once, and the
 // report says what the definitions make of them, also where the client was late.
 func TestRunnersAgree(t *testing.T) {
-	plans := 300
+	plans := 200
 	if raceEnabled {
-		plans = 60
+		plans = 40
 	}
 	for seed := range uint64(plans) {
 		p, workload, cut := randomPlan(rand.New(rand.NewPCG(seed, 0)))

@@ -3,7 +3,6 @@ package loadgen
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -40,8 +39,8 @@ type Result struct {
 	Elapsed time.Duration
 }
 
-// inputTokensOff is how far the server's count of input tokens may be from what was asked for, as a share.
-const inputTokensOff = 0.10
+// inputTokensOff says how far the server's count of input tokens may be from what was asked for: one in so many.
+const inputTokensOff = 10
 
 // result is what the run found, and what is to be said of it. Nothing is observed any more.
 func (t *tally) result(b *Book) (*Result, error) {
@@ -91,8 +90,8 @@ func (t *tally) warnings(b *Book, r *goodput.Report) (ws []error) {
 		}
 	}
 	if t.asked > 0 {
-		if off := float64(t.counted)/float64(t.asked) - 1; math.Abs(off) > inputTokensOff {
-			warn(ErrInputTokens, "%d where %d were asked for, %+.1f %%", t.counted, t.asked, 100*off)
+		if off := int64(t.counted) - int64(t.asked); max(off, -off) > int64(t.asked/inputTokensOff) {
+			warn(ErrInputTokens, "%d where %d were asked for, %+.1f %%", t.counted, t.asked, 100*float64(off)/float64(t.asked))
 		}
 	}
 	if s.fallen > 0 {

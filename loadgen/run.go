@@ -31,13 +31,13 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 		return nil, err
 	}
 	b.ticks.off = true
-	r := &client{target: t, b: b, wake: make(chan struct{}, 1)}
+	r := &client{target: t, b: b, run: ctx, wake: make(chan struct{}, 1)}
 	// The requests' context is not ctx's child: a request that ctx itself cancels could be booked before the Book knows
 	// that the run is cut off.
 	r.requests, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer r.cancel()
 	stop := r.watch()
-	r.carryOut(ctx)
+	r.carryOut()
 	r.booked.Wait()
 	stop()
 	return b.Result()
@@ -52,7 +52,8 @@ func RunnerOf(t Target) Runner {
 type client struct {
 	target   Target
 	b        *Book
-	requests context.Context
+	run      context.Context // cuts the run off
+	requests context.Context // is what requests see
 	cancel   context.CancelFunc
 	booked   sync.WaitGroup // requests that were sent and not booked yet
 	tokens   sync.Pool      // *[]goodput.Token
@@ -68,14 +69,14 @@ type job struct {
 }
 
 // carryOut starts what is due until the run is over.
-func (r *client) carryOut(ctx context.Context) {
+func (r *client) carryOut() {
 	var p pacer
 	defer p.stop()
-	done := ctx.Done()
+	done := r.run.Done()
 	for {
 		now := time.Now()
-		if done != nil && ctx.Err() != nil {
-			r.b.Cut(now, context.Cause(ctx))
+		if done != nil && r.run.Err() != nil {
+			r.b.Cut(now, context.Cause(r.run))
 			done = nil
 		}
 		for c := r.b.Start(now); c != nil; c = r.b.Start(now) {
@@ -143,6 +144,9 @@ func (r *client) perform(j *job) {
 func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
 	r.b.mu.Lock()
 	r.b.advance(now)
+	if (rec.Outcome == goodput.Cancelled || rec.Outcome == goodput.Timeout) && r.run.Err() != nil {
+		r.b.cutOff(context.Cause(r.run)) // the target has heard of it first
+	}
 	observer := r.b.endCall(j.call, rec)
 	for c := r.b.startNext(); c != nil; c = r.b.startNext() {
 		r.launch(c)

@@ -11,41 +11,21 @@ type source[T any] struct {
 
 func newSource[T any](seq iter.Seq[T]) *source[T] {
 	s := &source[T]{}
-	s.next, s.stop = iter.Pull(seq)
+	s.next, s.stop = iter.Pull(func(yield func(T) bool) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.err = asPanic(p)
+			}
+		}()
+		seq(yield)
+	})
 	return s
 }
 
-func (s *source[T]) pull() (v T, ok bool) {
-	if s.next == nil {
-		return v, false
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			s.err, s.next, s.stop = asPanic(p), nil, nil
-			var none T
-			v, ok = none, false
-		}
-	}()
-	if v, ok = s.next(); !ok {
-		s.close()
-	}
-	return v, ok
-}
+func (s *source[T]) pull() (T, bool) { return s.next() }
 
 // close ends the sequence.
-func (s *source[T]) close() {
-	if s.next == nil {
-		return
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			s.err = asPanic(p)
-		}
-	}()
-	stop := s.stop
-	s.next, s.stop = nil, nil
-	stop()
-}
+func (s *source[T]) close() { s.stop() }
 
 // requests is the workload of a plan: repeated where it says so, and empty requests where it has none.
 func (p *Plan) requests() iter.Seq[*Request] {
