@@ -77,7 +77,7 @@ func BenchmarkEngine(b *testing.B) {
 			p.KVTokens = 1 << 30
 			e := engine(b, p)
 			for id := range uint64(n) {
-				require.NoError(b, e.Submit(0, llmsim.Job{ID: id, Prompt: 1, Output: 1 << 22}))
+				require.NoError(b, e.Submit(0, llmsim.Job{ID: id, Prompt: 1, Output: p.KVTokens/n - 1}))
 			}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -2,6 +2,7 @@ package llmsim
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -259,7 +260,6 @@ func (e *Engine) complete() {
 	keep := e.decodes[:0]
 	for _, s := range e.decodes {
 		if s.state == decoding {
-			e.context++
 			e.emit(s)
 		}
 		if s.state == decoding {
@@ -294,19 +294,22 @@ func (e *Engine) prefill(s *sequence, k int) {
 	e.stats.PromptTokens += uint64(k)
 	if s.prefilled == s.Prompt {
 		s.state = decoding
-		e.context += int64(s.Prompt) + 1
+		e.context += int64(s.Prompt)
 		e.emit(s)
 	}
 }
 
-// emit gives out one more token of s, whose context has grown by it, and takes s out after its last.
+// emit gives out one more token of s, and takes s out after its last.
 func (e *Engine) emit(s *sequence) {
 	s.generated++
+	e.context++
 	e.stats.KVUsed++
 	e.stats.OutputTokens++
-	last := s.generated == s.Output
-	e.events = append(e.events, Event{At: e.now, ID: s.ID, Data: s.Data, Last: last})
-	if last {
+	n := len(e.events)
+	e.events = slices.Grow(e.events, 1)[:n+1]
+	ev := &e.events[n] // written in place: this is where the time goes
+	ev.At, ev.ID, ev.Data, ev.Last = e.now, s.ID, s.Data, s.generated == s.Output
+	if ev.Last {
 		e.context -= int64(s.Prompt + s.generated)
 		e.release(s)
 		s.state = gone
