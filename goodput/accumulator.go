@@ -138,12 +138,9 @@ func (a *Accumulator) init() error {
 	if err := a.initWindow(); err != nil {
 		return err
 	}
-	var t *classTable
+	t := &classTable{}
 	for _, name := range a.set.Classes() {
 		t = t.with(a.newClass(name))
-	}
-	if t == nil {
-		t = &classTable{}
 	}
 	a.classes.Store(t)
 	return nil
@@ -253,7 +250,7 @@ func (a *Accumulator) Observe(r *Record) {
 	c, other := a.class(r.Class)
 	m := measure(r)
 	start := a.at(r.Start)
-	e := entry{class: c, start: start, end: start + m.e2e, outcome: r.Outcome, first: -1, in: m.in, out: m.n}
+	e := entry{class: c.index, start: start, end: start + m.e2e, outcome: r.Outcome, first: -1, in: m.in, out: m.n}
 	e.flags = a.place(e.start, e.end)
 	if other {
 		e.flags |= inOther
@@ -263,7 +260,7 @@ func (a *Accumulator) Observe(r *Record) {
 	s := a.lockShard(len(r.Tokens))
 	if e.outcome == Success && e.has(inCohort) {
 		if len(r.Tokens) > shardSteps {
-			a.bookLong(s, &e, r, &m)
+			a.bookLong(s, c, &e, r, &m)
 			s.mu.Unlock()
 			a.cached.Put(s)
 			return
@@ -384,37 +381,40 @@ func (a *Accumulator) anyShard(busy *shard) *shard {
 
 // book empties a shard into the books of its records' classes. Both locks are held.
 func (a *Accumulator) book(s *shard) {
-	steps, customs := s.steps, s.customs
+	if len(s.entries) == 0 {
+		return
+	}
+	steps, customs, classes := s.steps, s.customs, a.classes.Load().all
 	for i := range s.entries {
 		e := &s.entries[i]
 		a.seen.add(e.start, e.end)
-		e.class.book(e, steps[:e.steps], customs[:e.customs])
+		classes[e.class].book(e, steps[:e.steps], customs[:e.customs])
 		steps, customs = steps[e.steps:], customs[e.customs:]
 	}
 	s.empty()
 }
 
 // bookLong books a record with more steps than a shard holds.
-func (a *Accumulator) bookLong(s *shard, e *entry, r *Record, m *sample) {
+func (a *Accumulator) bookLong(s *shard, c *class, e *entry, r *Record, m *sample) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.book(s)
 	if len(r.Custom) > 0 {
-		e.class.addCustoms(s, e, r)
+		c.addCustoms(s, e, r)
 	}
 	a.seen.add(e.start, e.end)
-	e.class.book(e, nil, s.customs)
+	c.book(e, nil, s.customs)
 	var part shard
 	if m.repaired { // what an instant is depends on all before it
 		part.addSteps(r.Tokens, m)
-		e.class.addSteps(part.steps)
+		c.addSteps(part.steps)
 		s.empty()
 		return
 	}
 	for i := 0; i+1 < len(r.Tokens); i += shardSteps {
 		part.steps = part.steps[:0]
 		part.addSteps(r.Tokens[i:min(i+shardSteps+1, len(r.Tokens))], m)
-		e.class.addSteps(part.steps)
+		c.addSteps(part.steps)
 	}
 	s.empty()
 }

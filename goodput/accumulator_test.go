@@ -351,7 +351,7 @@ func hostile(r *rand.Rand) *Record {
 
 func TestHostileRecords(t *testing.T) {
 	s := slo.MustParse("ttft p95 < 1s, itl p99 < 1ms, tpot p50 < 720h, speed p95 >= 1000000tok/s, e2e p90 < 720h/token, x_a p50 < 1, service_ttft p50 < 1ns, lag p50 < 1s, error_rate < 1%")
-	for seed := range uint64(10) {
+	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		a := NewAccumulator(s, WithWindow(time.Unix(1e9, 0), time.Time{}))
 		for range 300 {

@@ -268,8 +268,8 @@ func (k *books) batches(m slo.Metric, objective int) []batch {
 }
 
 func (b *builder) percentiles(r *Report, k *books) {
-	for m, d := range k.digests {
-		if d != nil {
+	for m := range k.digests {
+		if d := k.distribution(m); d != nil {
 			r.Percentiles[distributionNames[m]] = newDistribution(d)
 		}
 	}

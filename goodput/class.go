@@ -12,6 +12,7 @@ import (
 // class is what an accumulator knows of one class. The accumulator's mu is held to read or change its books.
 type class struct {
 	name    string
+	index   int // in the classTable
 	checker *checker
 	worst   worst // has its own lock
 	books
@@ -33,6 +34,10 @@ type books struct {
 	series  []series // whose sums the slices keep: e2e, and what the objectives are about
 	slices  *timeSlices
 	digests [builtins]*percentile.Digest
+
+	// As long as every request's first output was its first token, ttfo has ttft's digest and none of its own.
+	ttfoDiffers bool
+
 	customs map[slo.Metric]*percentile.Digest
 }
 
@@ -176,10 +181,14 @@ func (c *class) bookCohort(e *entry, row int, customs []customValue) {
 
 // bookValues enters the values of a success of the cohort into the digests and the series.
 func (c *class) bookValues(e *entry, row int, customs []customValue) {
+	if e.values[mTTFO] != e.values[mTTFT] {
+		c.splitTTFO()
+	}
 	for m, v := range e.values {
-		if v != absent && m != mITL { // the steps come one by one
-			c.digest(m).Add(v)
+		if v == absent || m == mITL || m == mTTFO && !c.ttfoDiffers { // the steps between tokens come one by one
+			continue
 		}
+		c.digest(m).Add(v)
 	}
 	for _, x := range customs {
 		if d := c.customDigest(x.metric); d != nil {
@@ -254,6 +263,28 @@ func (b *books) addSteps(steps []step) {
 	}
 }
 
+// splitTTFO gives ttfo a digest of its own.
+func (b *books) splitTTFO() {
+	if b.ttfoDiffers {
+		return
+	}
+	b.ttfoDiffers = true
+	if d := b.digests[mTTFT]; d != nil {
+		b.digests[mTTFO] = d.Clone()
+	}
+}
+
+// distribution is the digest of a metric; nil where it has no value.
+func (b *books) distribution(m int) *percentile.Digest {
+	if m == mTTFO && !b.ttfoDiffers {
+		m = mTTFT
+	}
+	if d := b.digests[m]; d != nil && d.Count() > 0 {
+		return d
+	}
+	return nil
+}
+
 func (b *books) digest(m int) *percentile.Digest {
 	if b.digests[m] == nil {
 		b.digests[m] = percentile.New()
@@ -317,8 +348,11 @@ func (b *books) merge(o *books) {
 	b.flow.merge(&o.flow)
 	b.notes.merge(&o.notes)
 	b.slices.merge(o.slices)
-	for m, d := range o.digests {
-		if d != nil {
+	if o.ttfoDiffers {
+		b.splitTTFO()
+	}
+	for m := range o.digests {
+		if d := o.distribution(m); d != nil && (m != mTTFO || b.ttfoDiffers) {
 			b.digest(m).Merge(d)
 		}
 	}

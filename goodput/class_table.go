@@ -10,18 +10,18 @@ import (
 // classTable is the classes by name. It is never changed, but replaced by a longer one.
 type classTable struct {
 	byName map[string]*class
-	named  int // but for the default and other, which always have a place
+	all    []*class // by their index
+	named  int      // but for the default and other, which always have a place
 }
 
 // with is the table with one more class.
 func (t *classTable) with(c *class) *classTable {
-	longer := &classTable{byName: map[string]*class{c.name: c}}
-	if t != nil {
-		for name, c := range t.byName {
-			longer.byName[name] = c
-		}
-		longer.named = t.named
+	longer := &classTable{byName: map[string]*class{c.name: c}, named: t.named}
+	for name, c := range t.byName {
+		longer.byName[name] = c
 	}
+	c.index = len(t.all)
+	longer.all = append(t.all[:c.index:c.index], c)
 	if c.name != slo.DefaultClass && c.name != OtherClass {
 		longer.named++
 	}

@@ -155,6 +155,7 @@ func (e *encoder) class(c *classSnapshot) {
 		e.uvarint(*n)
 	}
 	*e = b.slices.appendBinary(*e)
+	e.bool(b.ttfoDiffers)
 	for _, d := range b.digests {
 		e.digest(d)
 	}
@@ -207,6 +208,7 @@ func (d *decoder) class(a *Accumulator) (c classSnapshot) {
 		*n = d.count()
 	}
 	b.slices.decode(d)
+	b.ttfoDiffers = d.bool()
 	for m := range b.digests {
 		b.digests[m] = d.digest()
 	}

@@ -28,9 +28,10 @@ const (
 	inOther   // of a class that had no room
 )
 
-// entry is one record, judged: all that the books want to know of it.
+// entry is one record, judged: all that the books want to know of it. There is no pointer in it, so that the garbage
+// collector has nothing to do with a shard's entries.
 type entry struct {
-	class      *class
+	class      int   // its index
 	start, end int64 // Unix time, ns
 	judged     judgement
 	missed     uint64 // objectives missed by a success

@@ -50,6 +50,9 @@ func (s *timeSlices) stride() int { return sliceCounts + 2*s.objectives }
 // row is the slice of instant t: its place, for count and sum. There is none before the first instant.
 func (s *timeSlices) row(t int64) int {
 	i := floorDiv(t-s.anchor, s.width)
+	if at := i - s.lo; at >= 0 && at < int64(s.n) {
+		return int(at)
+	}
 	for !s.cover(i, i) {
 		s.coarsen()
 		i = floorDiv(t-s.anchor, s.width)
