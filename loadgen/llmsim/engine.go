@@ -43,19 +43,19 @@ type Stats struct {
 }
 
 // Engine is an LLM inference engine with continuous batching as a state machine without a clock: whoever drives it says
-// what time it is, as an offset from a zero of his own. The same calls give the same events, to the nanosecond. It belongs
+// what time it is, as an offset from a zero of its choice. The same calls give the same events, to the nanosecond. It belongs
 // to one goroutine.
 //
 // Work is done in steps, one after the other. A step is composed when it begins: each sequence whose prompt is done gets
 // one output token; what is left of TokenBudget goes to the prompts of the batch, oldest first, in chunks; then jobs
-// enter the batch from the head of the queue while budget, MaxBatch and KVTokens allow. Nobody overtakes: where the head of the
-// queue has to wait, all do. A job enters only if its prompt and its whole output fit beside what is promised to the
-// others, so that no sequence ever has to leave the batch again (TensorRT-LLM calls this GUARANTEED_NO_EVICT). The
+// enter the batch from the head of the queue while budget, MaxBatch and KVTokens allow. Nobody overtakes: where the head
+// of the queue has to wait, all do. A job enters only if its prompt and its whole output fit beside what is promised to
+// the others, so that no sequence ever has to leave the batch again (TensorRT-LLM calls this GUARANTEED_NO_EVICT). The
 // tokens of a step come out at its end; the step that completes a prompt yields the first.
 //
-// What is submitted or cancelled in the instant in which a step begins takes part in its composition, in whatever order the calls
-// come: with different Ranks, the calls of one instant can be made in any order. The one exception is MaxQueue, which
-// refuses the job that is submitted last.
+// What is submitted or cancelled in the instant in which a step begins takes part in its composition, in whatever order
+// the calls come: with different Ranks, the calls of one instant can be made in any order. The one exception is MaxQueue,
+// which refuses the job that is submitted last.
 type Engine struct {
 	p   Params
 	now time.Duration
@@ -106,8 +106,8 @@ func NewEngine(p Params) (*Engine, error) {
 
 // Submit hands over a job at the instant now, which is not before that of an earlier call. The error is ErrTooLong
 // (or ErrNoTokens) for a job that can never run, ErrQueueFull where MaxQueue jobs wait that cannot enter the batch; then
-// the engine is as it was. It panics
-// where a job of the same ID is in the engine. The events up to now are kept for the next Advance.
+// the engine is as it was. It panics where a job of the same ID is in the engine. The events up to now are kept for the
+// next Advance.
 func (e *Engine) Submit(now time.Duration, j Job) error {
 	e.run(now)
 	if j.Prompt < 1 || j.Output < 1 {
@@ -158,8 +158,8 @@ func (e *Engine) Cancel(now time.Duration, id uint64) bool {
 	return true
 }
 
-// Next is the instant at which the step under way ends, the next at which there is something to Advance to. It is false when the
-// engine is idle. Submit and Cancel can change it.
+// Next is the instant at which the step under way ends, the next at which there is something to Advance to. It is false
+// when the engine is idle. Submit and Cancel can change it.
 func (e *Engine) Next() (at time.Duration, ok bool) { return e.end, e.stepping }
 
 // Advance brings the engine to the instant to, inclusive, and returns what came out since the last call, in order of

@@ -39,7 +39,7 @@ func NewServer(p Params) (*Server, error) {
 // ServeHTTP serves the endpoints.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Close breaks off the requests that are being served and answers any other with 503.
+// Close breaks off the streams that are being sent, as http.ErrAbortHandler does, and answers all else with 503.
 func (s *Server) Close() error {
 	s.live.close()
 	return nil
@@ -81,6 +81,10 @@ func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
 		}
 		at, ended, cut := s.live.tokens(c, n)
 		if cut {
+			if !r.Stream {
+				s.refuse(w, errShut, prompt, output)
+				return
+			}
 			// There is no other way to tell the client that the answer is incomplete.
 			panic(http.ErrAbortHandler)
 		}

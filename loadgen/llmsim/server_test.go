@@ -135,6 +135,11 @@ func TestClientThatGoesAwayFreesItsPlace(t *testing.T) {
 func TestServerClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := server(t, round())
+		whole := make(chan int)
+		go func() {
+			status, _, _ := post(t, client, nil, `{"messages":[{"content":"a"}],"max_tokens":50}`)
+			whole <- status
+		}()
 		go func() {
 			time.Sleep(100 * ms)
 			assert.NoError(t, s.Close())
@@ -150,6 +155,7 @@ func TestServerClose(t *testing.T) {
 		}
 		assert.ErrorIs(t, sc.Err(), io.ErrUnexpectedEOF)
 		assert.Equal(t, 100*ms, time.Since(start))
+		assert.Equal(t, 503, <-whole, "nothing of it was sent")
 		status, _, body := post(t, client, nil, `{"messages":[{"content":"a"}]}`)
 		assert.Equal(t, 503, status)
 		assert.Equal(t, "the server is closing", gjson.Get(body, "error.message").String())
@@ -173,6 +179,34 @@ func TestServerOverLoopback(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 50+3, strings.Count(string(b), "data: "), "role, tokens, finish, [DONE]")
 	assert.True(t, strings.HasSuffix(string(b), "data: [DONE]\n\n"))
+}
+
+func ExampleNewFixedServer() {
+	srv := httptest.NewServer(llmsim.NewFixedServer(2*time.Millisecond, time.Millisecond))
+	defer srv.Close()
+	resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json",
+		strings.NewReader(`{"messages": [{"role": "user", "content": "hello"}], "max_tokens": 3, "stream": true}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	var first int64
+	for sc := bufio.NewScanner(resp.Body); sc.Scan(); {
+		data, _ := strings.CutPrefix(sc.Text(), "data: ")
+		written := gjson.Get(data, "written_ns").Int()
+		if written == 0 { // no token
+			continue
+		}
+		if first == 0 {
+			first = written
+		}
+		fmt.Printf("%q after at least %v\n", gjson.Get(data, "choices.0.delta.content").String(), time.Duration(written-first).Truncate(time.Second))
+	}
+	// Output:
+	// " goodput" after at least 0s
+	// " is" after at least 0s
+	// " what" after at least 0s
 }
 
 func ExampleNewServer() {

@@ -2,6 +2,7 @@ package llmsim_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -119,4 +120,15 @@ func TestTargetDescribes(t *testing.T) {
 		assert.True(t, d.Gives(m), m)
 	}
 	assert.False(t, d.Gives("x_cost"))
+}
+
+func ExampleNewTarget() {
+	target, err := llmsim.NewTarget(llmsim.OPT13B().Faster(100))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rec := loadgen.Do(context.Background(), target, &loadgen.Request{Prompt: "What is goodput?", MaxTokens: 5})
+	fmt.Println(rec.Outcome, rec.Finish, rec.InputTokens, rec.OutputTokens, len(rec.Tokens))
+	// Output: success length 3 5 5
 }
