@@ -261,7 +261,7 @@ func TestEndlessFilesAreBounded(t *testing.T) {
 		"array":   {head: `[{"prompt":"a"}`, fill: `,{"prompt":"a"}`},
 		"trace":   {head: "TIMESTAMP,ContextTokens,GeneratedTokens\n", fill: "2024-01-01 00:00:00,1,1\n"},
 	} {
-		const size = 1 << 20
+		const size = 1 << 18
 		read := func() error {
 			_, err := ReadPrompts("p", e, WithMaxLine(1<<16), WithMaxSize(size))
 			return err
