@@ -1,6 +1,6 @@
-// Package llmsim simulates an LLM inference engine with continuous batching, so that load can be put on something that behaves
-// like one where there is no GPU: it queues, it batches, its steps get slower as the batch and its contexts grow, and it
-// runs out of KV cache.
+// Package llmsim simulates an LLM inference engine with continuous batching, so that load can be put on something that
+// behaves like one where there is no GPU: it queues, it batches, its steps get slower as the batch and its contexts grow,
+// and it runs out of KV cache.
 //
 // The model is [Engine], a state machine without a clock: the same calls give the same tokens at the same nanoseconds.
 // [Params] says what it can do and what its steps cost; [OPT13B] and [OPT13BTP4] are measured ones, their source named.
@@ -10,7 +10,7 @@
 //   - [Target] is a loadgen.Target in process, in real time or in a testing/synctest bubble;
 //   - [Runner] is a loadgen.Runner over an event loop in virtual time, outside of tests too: an hour takes seconds.
 //
-// Target in a bubble and Runner give the same records for the same plan.
+// For the same plan, Runner and a Target in a bubble give the same records, to the nanosecond.
 //
 // [FixedServer] is no engine: its tokens come at instants that are known beforehand, so that the error of a client can
 // be told from that of the server.
@@ -18,8 +18,8 @@
 // # What it leaves out
 //
 // The costs of a step are linear in what the step does. Real engines have kernels that are chosen by the size of the
-// batch, graphs for some sizes and not for others, and a spread of some percent from one step to the next; here there
-// is none, and nothing is random.
+// batch, graphs for some sizes and not for others, and steps that differ although they do the same; here nothing is
+// random. The doc comments of OPT13B and OPT13BTP4 say how far the costs are from what was measured.
 //
 // The engine reserves a job's whole output when it enters the batch, as if it knew it. vLLM reserves nothing, and when
 // its cache is full it preempts: it throws a sequence out and computes it again later. Blocks, and what is lost at their
