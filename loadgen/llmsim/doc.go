@@ -19,7 +19,7 @@
 //
 // The costs of a step are linear in what the step does. Real engines have kernels that are chosen by the size of the
 // batch, graphs for some sizes and not for others, and steps that differ although they do the same; here nothing is
-// random. The doc comments of OPT13B and OPT13BTP4 say how far the costs are from what was measured.
+// random. The doc comment of OPT13B says how far its costs are from what a client measured.
 //
 // The engine reserves a job's whole output when it enters the batch, as if it knew it. vLLM reserves nothing, and when
 // its cache is full it preempts: it throws a sequence out and computes it again later. Blocks, and what is lost at their
