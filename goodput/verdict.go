@@ -12,20 +12,23 @@ import (
 // were only n/φ of them, where φ says how much more it varies than independent requests would: latencies of
 // neighbours are alike. φ is the ratio of two variances of the mean, that of the means of batches of requests, in the
 // order of Start, to that of independent requests. Batches are joined in pairs until von Neumann's ratio of the mean
-// square successive difference to the variance no longer sees that neighbours correlate.
+// square successive difference to the variance no longer sees that neighbours correlate. Where there are too few to join
+// once more, and they correlate by no more than maxCorrelation, they are taken as an AR(1) sequence.
 //
 // φ is estimated from the share itself and from the metric's values, and the greater one is used. Misses are rare and
 // come in clusters, so that a short run that happens to have few of them would also believe that they do not cluster;
 // the values of all requests know better.
 //
-// A run in which neighbours correlate down to the last 20 batches is too short for an interval. Nothing is met by it, but
+// A run whose last batches correlate by more is too short for an interval. Nothing is met by it, but
 // an SLO can be missed so widely that it shows: see farFrom. On an M/M/1 queue at the SLO line, where both are wrong,
-// "met" and "missed" are each said in at most 5 % of the runs, of whatever length (BenchmarkCoverage).
+// "met" and "missed" are each said in about 5 % of the runs or fewer, of whatever length (BenchmarkCoverage).
 const (
 	minBatches = 20     // fewer say nothing of their variance
 	fewBatches = 5      // fewer do not even show what is far off
 	minSample  = 20     // fewer requests than this form no batches
 	neumannZ   = 1.2816 // correlated beyond this many standard deviations: 10 %, one-sided
+
+	maxCorrelation = 0.5 // of neighbours among the last batches, beyond which they say nothing
 )
 
 // wilson is the Wilson score interval of a share p of n requests, at t standard deviations; NaN where n is 0.
@@ -82,12 +85,13 @@ func (b batch) variance() float64 {
 // inflation is φ and what it rests on.
 type inflation struct {
 	phi     float64
-	batches int // 0: too short a run
+	freedom float64 // degrees of freedom of the estimate
+	batches int     // 0: too short a run
 }
 
 // inflate estimates φ of the share Σy/Σn from batches in the order of Start, which it overwrites.
 func inflate(b []batch) inflation {
-	for ; len(b) >= minBatches; b = pairs(b) {
+	for len(b) >= minBatches {
 		var all batch
 		for _, one := range b {
 			all = all.plus(one)
@@ -98,21 +102,33 @@ func inflate(b []batch) inflation {
 		if variance > 0 {
 			values = residuals(b, func(b batch) (float64, float64) { return b.x, b.k })
 		}
+		left := 0.0 // correlation of neighbours that is left
 		if neumann(share) > neumannZ || neumann(values) > neumannZ {
-			continue
+			if len(b)/2 >= minBatches {
+				b = pairs(b)
+				continue
+			}
+			left = max(correlation(share), correlation(values))
+			if left > maxCorrelation {
+				break
+			}
 		}
+		stretch := autoregression(left)
 		p := all.y / all.n
-		phi := max(1, ratio(share, all.n, p*(1-p)), ratio(values, all.k, variance))
-		return inflation{phi, len(b)}
+		phi := max(1, ratio(share, all.n, p*(1-p))*stretch, ratio(values, all.k, variance)*stretch)
+		return inflation{phi, max(1, float64(len(b)-1)/stretch), len(b)}
 	}
-	return inflation{math.NaN(), 0}
+	return inflation{math.NaN(), math.NaN(), 0}
 }
+
+// autoregression is by how much the variance of the mean of an AR(1) sequence exceeds that of independent values, where r
+// is the correlation of neighbours: (1+r)/(1−r). So much fewer independent values it also is worth.
+func autoregression(r float64) float64 { return (1 + r) / (1 - r) }
 
 // farFrom reports whether a share is so far short of its target that a run too short to have an interval shows it all the
 // same. A run above the system's capacity is always of that kind: its queue grows to the end, and no batch is like the one
-// before. The few batches that are left are taken as an AR(1) sequence: the variance of their mean is (1+r)/(1−r) times
-// that of independent ones, and they count as (1−r)/(1+r) times as many, where r is their lag-1 correlation. That is
-// crude, and so nothing is met by it.
+// before. The few batches that are left are taken as an AR(1) sequence, however much they correlate. That is crude, and so
+// nothing is met by it.
 func farFrom(b []batch, o slo.Objective, confidence float64) bool {
 	b = slices.Clone(b)
 	for len(b) >= minBatches {
@@ -126,8 +142,7 @@ func farFrom(b []batch, o slo.Objective, confidence float64) bool {
 		all = all.plus(one)
 	}
 	e := residuals(b, func(b batch) (float64, float64) { return b.y, b.n })
-	r := min(max(correlation(e), 0), 0.9)
-	stretch := (1 + r) / (1 - r)
+	stretch := autoregression(min(max(correlation(e), 0), 0.9))
 	p := all.y / all.n
 	phi := max(1, ratio(e, all.n, p*(1-p))*stretch)
 	t := studentQuantile(confidence, max(1, float64(len(b)-1)/stretch))
@@ -253,8 +268,7 @@ func judgeShare(count, n uint64, batches []batch, o slo.Objective, confidence fl
 	}
 	s.phi = inf.phi
 	s.effective = float64(n) / s.phi
-	df := float64(s.batches - 1)
-	s.decide(s.effective, studentQuantile(confidence, df), studentQuantile(strict, df), o)
+	s.decide(s.effective, studentQuantile(confidence, inf.freedom), studentQuantile(strict, inf.freedom), o)
 	return s
 }
 

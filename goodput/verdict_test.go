@@ -67,7 +67,7 @@ func TestInflation(t *testing.T) {
 		assert.Greater(t, judged, 20)
 		assert.InEpsilon(t, c.want, sum/float64(judged), 0.2, "ρ = %v", c.rho)
 	}
-	assert.Equal(t, inflation{1, 40}, inflate(batchesOf(5, repeat(40, 1)...)), "constant: nothing varies")
+	assert.Equal(t, inflation{1, 39, 40}, inflate(batchesOf(5, repeat(40, 1)...)), "constant: nothing varies")
 	assert.Zero(t, inflate(batchesOf(5, repeat(19, 1)...)).batches)
 	trend := repeat(1000, 0)
 	for i := range trend {
@@ -207,7 +207,7 @@ func TestVerdictAtTheLine(t *testing.T) {
 		assert.LessOrEqual(t, met, 0.1, "%+v", c)
 		assert.LessOrEqual(t, missed, 0.05, "%+v", c)
 		assert.GreaterOrEqual(t, covered, 0.75, "%+v", c)
-		assert.LessOrEqual(t, short, 0.85, "%+v", c)
+		assert.LessOrEqual(t, short, 0.5, "%+v", c)
 	}
 }
 
