@@ -52,13 +52,13 @@ type Constant struct {
 }
 
 // Times are i/Rate, each computed by itself, so that no error adds up.
-func (c Constant) Times() iter.Seq[time.Duration] {
-	return func(yield func(time.Duration) bool) {
-		for i := 0.0; ; i++ {
-			if d, ok := offset(i / c.Rate * 1e9); !ok || !yield(d) {
-				return
-			}
-		}
+func (c Constant) Times() iter.Seq[time.Duration] { return sequence(c.steps) }
+
+func (c Constant) steps() func() (time.Duration, bool) {
+	i := -1.0
+	return func() (time.Duration, bool) {
+		i++
+		return offset(i / c.Rate * 1e9)
 	}
 }
 
@@ -69,11 +69,11 @@ type Poisson struct {
 }
 
 // Times are the sums of the gaps.
-func (p Poisson) Times() iter.Seq[time.Duration] {
-	return renewal(p.Seed, func(src *rand.PCG) func() float64 {
-		r := rand.New(src)
-		return func() float64 { return r.ExpFloat64() / p.Rate }
-	})
+func (p Poisson) Times() iter.Seq[time.Duration] { return sequence(p.steps) }
+
+func (p Poisson) steps() func() (time.Duration, bool) {
+	r := rand.New(source64(p.Seed))
+	return renewal(func() float64 { return r.ExpFloat64() / p.Rate })
 }
 
 // Gamma is a renewal process with gamma-distributed gaps of mean 1/Rate and shape Burstiness, the first from the start of
@@ -86,10 +86,10 @@ type Gamma struct {
 }
 
 // Times are the sums of the gaps.
-func (g Gamma) Times() iter.Seq[time.Duration] {
-	return renewal(g.Seed, func(src *rand.PCG) func() float64 {
-		return distuv.Gamma{Alpha: g.Burstiness, Beta: g.Burstiness * g.Rate, Src: src}.Rand
-	})
+func (g Gamma) Times() iter.Seq[time.Duration] { return sequence(g.steps) }
+
+func (g Gamma) steps() func() (time.Duration, bool) {
+	return renewal(distuv.Gamma{Alpha: g.Burstiness, Beta: g.Burstiness * g.Rate, Src: source64(g.Seed)}.Rand)
 }
 
 // Replay is the instants of a trace, at Speed times their speed.
@@ -99,17 +99,18 @@ type Replay struct {
 }
 
 // Times are At / Speed.
-func (r Replay) Times() iter.Seq[time.Duration] {
-	return func(yield func(time.Duration) bool) {
-		for _, at := range r.At {
-			d, ok := at, true
-			if speed := r.speed(); speed != 1 {
-				d, ok = offset(float64(at) / speed)
-			}
-			if !ok || !yield(d) {
-				return
-			}
+func (r Replay) Times() iter.Seq[time.Duration] { return sequence(r.steps) }
+
+func (r Replay) steps() func() (time.Duration, bool) {
+	i, speed := -1, r.speed()
+	return func() (time.Duration, bool) {
+		if i++; i >= len(r.At) {
+			return 0, false
 		}
+		if speed == 1 {
+			return r.At[i], true
+		}
+		return offset(float64(r.At[i]) / speed)
 	}
 }
 
@@ -120,18 +121,32 @@ func (r Replay) speed() float64 {
 	return r.Speed
 }
 
-// renewal is the sums of gaps in seconds.
-func renewal(seed uint64, gaps func(*rand.PCG) func() float64) iter.Seq[time.Duration] {
+// stepper is what the processes of this package are beneath: a function that gives one instant after the other. A Book
+// asks it directly, where it would need a coroutine for a sequence of the caller's.
+type stepper interface {
+	steps() func() (time.Duration, bool)
+}
+
+// sequence is the instants of a stepper.
+func sequence(steps func() func() (time.Duration, bool)) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
-		gap := gaps(rand.NewPCG(seed, 0x676f6f64707574)) // another stream than a caller with the same seed is likely to have
-		for t := 0.0; ; {
-			t += gap() * 1e9
-			if d, ok := offset(t); !ok || !yield(d) {
-				return
-			}
+		next := steps()
+		for d, ok := next(); ok && yield(d); d, ok = next() {
 		}
 	}
 }
+
+// renewal gives the sums of gaps in seconds.
+func renewal(gap func() float64) func() (time.Duration, bool) {
+	t := 0.0
+	return func() (time.Duration, bool) {
+		t += gap() * 1e9
+		return offset(t)
+	}
+}
+
+// source64 is a stream of random numbers, another one than a caller with the same seed is likely to have.
+func source64(seed uint64) *rand.PCG { return rand.NewPCG(seed, 0x676f6f64707574) }
 
 // offset is ns as a Duration, to the nearest; not ok where it does not fit. Up to 104 days every nanosecond has a float64
 // of its own.

@@ -39,6 +39,7 @@ type Book struct {
 	cut      error
 	tally    *tally
 	ticks    ticker
+	newCall  func() *Call
 	result   *Result
 	err      error
 }
@@ -54,7 +55,7 @@ func NewBook(p Plan, d Description, start time.Time) (*Book, error) {
 		return nil, err
 	}
 	p = p.withDefaults()
-	b := &Book{plan: p, desc: d, start: start, now: start, ticks: newTicker(&p, start)}
+	b := &Book{plan: p, desc: d, start: start, now: start, ticks: newTicker(&p, start), newCall: func() *Call { return new(Call) }}
 	var err error
 	if b.tally, err = newTally(&b.plan, d, start); err != nil {
 		return nil, err
@@ -167,7 +168,8 @@ func (b *Book) startNext() *Call {
 		}
 		index := b.sched.offered
 		start, req := b.sched.take()
-		c := &Call{Request: req, Start: start, Deadline: start.Add(b.plan.Timeout), Index: uint64(index), ready: start}
+		c := b.newCall()
+		c.Request, c.Start, c.Deadline, c.Index, c.ready = req, start, start.Add(b.plan.Timeout), uint64(index), start
 		b.tally.offered++
 		b.tally.follow(b.sched, b.now)
 		switch {

@@ -5,9 +5,9 @@ import "time"
 // pacer sleeps until instants, in real time or in a synctest bubble's.
 type pacer struct{ timer *time.Timer }
 
-// until returns at at, or before if one of the channels has something. Instants are absolute: a late one makes none of
-// those that follow late.
-func (p *pacer) until(at time.Time, wake, done <-chan struct{}) {
+// until returns at at, or before if wake has something. Instants are absolute: a late one makes none of those that follow
+// late.
+func (p *pacer) until(at time.Time, wake <-chan struct{}) {
 	d := time.Until(at)
 	if d <= 0 {
 		return
@@ -20,7 +20,6 @@ func (p *pacer) until(at time.Time, wake, done <-chan struct{}) {
 	select {
 	case <-p.timer.C:
 	case <-wake:
-	case <-done:
 	}
 }
 

@@ -2,7 +2,6 @@ package loadgen
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -31,14 +30,18 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 		return nil, err
 	}
 	b.ticks.off = true
+	b.newCall = newJob
 	r := &client{target: t, b: b, run: ctx, wake: make(chan struct{}, 1)}
 	// The requests' context is not ctx's child: a request that ctx itself cancels could be booked before the Book knows
 	// that the run is cut off.
 	r.requests, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer r.cancel()
+	// One channel less to wait for at each request.
+	defer context.AfterFunc(ctx, r.hurry)()
 	stop := r.watch()
 	r.carryOut()
 	r.booked.Wait()
+	r.workers.dismiss()
 	stop()
 	return b.Result()
 }
@@ -57,27 +60,35 @@ type client struct {
 	cancel   context.CancelFunc
 	booked   sync.WaitGroup // requests that were sent and not booked yet
 	tokens   sync.Pool      // *[]goodput.Token
-	wake     chan struct{}  // the loop sleeps too long
-	until    time.Time      // how long the loop sleeps; guarded by b.mu
+	workers  workers
+	wake     chan struct{} // the loop sleeps too long
+	until    time.Time     // how long the loop sleeps; guarded by b.mu
 }
 
 // job is a request on its way.
 type job struct {
-	call   *Call
+	call   Call
 	trace  Trace
 	tokens *[]goodput.Token // where the trace's token events stand
+}
+
+// newJob is the call of a new job, which is its Data.
+func newJob() *Call {
+	j := new(job)
+	j.call.Data = j
+	return &j.call
 }
 
 // carryOut starts what is due until the run is over.
 func (r *client) carryOut() {
 	var p pacer
 	defer p.stop()
-	done := r.run.Done()
+	cut := false
 	for {
 		now := time.Now()
-		if done != nil && r.run.Err() != nil {
+		if !cut && r.run.Err() != nil {
 			r.b.Cut(now, context.Cause(r.run))
-			done = nil
+			cut = true
 		}
 		for c := r.b.Start(now); c != nil; c = r.b.Start(now) {
 			r.launch(c)
@@ -86,7 +97,15 @@ func (r *client) carryOut() {
 		if !running {
 			return
 		}
-		p.until(at, r.wake, done)
+		p.until(at, r.wake)
+	}
+}
+
+// hurry wakes the loop up.
+func (r *client) hurry() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -107,17 +126,16 @@ func (r *client) attend(now time.Time) (at time.Time, running bool) {
 // launch starts a request.
 func (r *client) launch(c *Call) {
 	r.booked.Add(1)
-	j := &job{call: c}
-	c.Data = j
+	j := c.Data.(*job)
 	j.trace.rec.Start, j.trace.index = c.Start, c.Index
 	if j.tokens, _ = r.tokens.Get().(*[]goodput.Token); j.tokens == nil {
 		j.tokens = new([]goodput.Token)
 	}
 	j.trace.rec.Tokens = (*j.tokens)[:0]
-	go r.perform(j)
+	r.workers.run(j, r.perform)
 }
 
-// perform is the goroutine of a request.
+// perform does a request, in a goroutine of its own.
 func (r *client) perform(j *job) {
 	ctx, cancel := context.WithDeadline(r.requests, j.call.Deadline)
 	entry := time.Now()
@@ -127,9 +145,6 @@ func (r *client) perform(j *job) {
 			err = asPanic(p)
 		}
 		now := time.Now()
-		if errors.Is(err, context.Canceled) && r.requests.Err() != nil && !now.Before(j.call.Deadline) {
-			err = context.DeadlineExceeded // the run's end and the deadline are one instant: it is a timeout
-		}
 		cancel()
 		if rec, bytes, ok := j.trace.seal(entry, now); ok {
 			rec.Outcome, rec.Detail = outcomeOf(err, nil, bytes)
@@ -147,18 +162,15 @@ func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
 	if (rec.Outcome == goodput.Cancelled || rec.Outcome == goodput.Timeout) && r.run.Err() != nil {
 		r.b.cutOff(context.Cause(r.run)) // the target has heard of it first
 	}
-	observer := r.b.endCall(j.call, rec)
+	observer := r.b.endCall(&j.call, rec)
 	for c := r.b.startNext(); c != nil; c = r.b.startNext() {
 		r.launch(c)
 	}
 	at, running := r.b.next(grace)
-	hurry := !running || at.Before(r.until)
+	early := !running || at.Before(r.until)
 	r.b.mu.Unlock()
-	if hurry {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+	if early {
+		r.hurry()
 	}
 	r.observe(j, observer, rec)
 }
@@ -198,7 +210,7 @@ func (r *client) watch() (stop func()) {
 		var p pacer
 		defer p.stop()
 		for at := r.b.start.Add(Pace); ; at = at.Add(Pace) {
-			p.until(at, quit, nil)
+			p.until(at, quit)
 			select {
 			case <-quit:
 				return

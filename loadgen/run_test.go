@@ -200,6 +200,7 @@ func TestLateTalkers(t *testing.T) {
 						tr.FirstByte()
 						tr.Finish("stop")
 						tr.Text(Content, "x")
+						tr.Output()
 						runtime.Gosched()
 					}
 				})

@@ -29,12 +29,9 @@ type schedule struct {
 }
 
 func newSchedule(p *Plan, start time.Time) *schedule {
-	s := &schedule{plan: p, start: start, last: start, workload: newSource(p.requests())}
+	s := &schedule{plan: p, start: start, last: start, workload: p.requests(), arrivals: p.arrivals()}
 	if p.WarmupRequests == 0 {
 		s.warm, s.from = true, start.Add(p.Warmup)
-	}
-	if p.Arrivals != nil {
-		s.arrivals = newSource(p.Arrivals.Times())
 	}
 	s.ahead()
 	return s

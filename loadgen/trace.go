@@ -127,7 +127,9 @@ func (t *Trace) WantsText() bool { return t.text != nil }
 // Output says that the answer has output of which nobody knows how many tokens it is, or when they came: it is not empty.
 func (t *Trace) Output() {
 	t.mu.Lock()
-	t.some = true
+	if !t.sealed {
+		t.some = true
+	}
 	t.mu.Unlock()
 }
 
