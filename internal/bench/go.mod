@@ -2,13 +2,17 @@ module github.com/goodputkit/goodputkit/internal/bench
 
 go 1.26.0
 
-require github.com/goodputkit/goodputkit v0.0.0
+require (
+	github.com/goodputkit/goodputkit v0.0.0
+	github.com/stretchr/testify v1.12.1
+)
 
 require (
 	github.com/influxdata/tdigest v0.0.2-0.20210216194612-fc98d27c9e8b // indirect
 	github.com/tidwall/gjson v1.20.3 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.3.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 )
 

@@ -3,8 +3,9 @@
 //
 //	go run .
 //
-// Two clients do the same work, in turns and each time in a fresh process: the bare loop over net/http, which reads lines
-// and takes the time and does nothing else, and the target of loadgen/openai. Printed are the medians over the repeats of
+// The clients do the same work, in turns and each time in a fresh process: the bare loop over net/http, which reads lines
+// and takes the time and does nothing else; the target of loadgen/openai, one request at a time; and the same in a run,
+// with everything that a run does. Printed are the medians over the repeats of
 // the client's own CPU time (user and system, getrusage) per token event, and how much later than the server wrote it the
 // client saw each first token.
 //
