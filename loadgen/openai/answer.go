@@ -124,7 +124,7 @@ func (a *answer) bodyEnd(err error, s *scratch) error {
 	switch a.kind {
 	case document:
 		if !valid(s.body) {
-			if errors.Is(err, io.EOF) {
+			if err == io.EOF {
 				return a.malformed("the body is not JSON", s.body)
 			}
 			return err
@@ -267,7 +267,7 @@ func (a *answer) verdict(stop error) error {
 	case errors.Is(stop, errDone), a.finishes >= a.choices:
 		a.trace.EndAt(a.end)
 		return nil
-	case !errors.Is(stop, io.EOF):
+	case stop != io.EOF: // which a body returns as it is when it has come to its proper end
 		return stop
 	case a.kind == unknown:
 		return loadgen.Fail(goodput.Truncated, "the body is empty")

@@ -50,21 +50,36 @@ type Config struct {
 	Client *http.Client
 }
 
-// New is a target for the endpoint that c describes. It connects to nothing yet. An error names the field that cannot be
-// meant.
+// ConfigError says that a Config cannot be meant, and why. It quotes nothing that could be a secret.
+type ConfigError struct {
+	Field string // of Config
+	Err   error
+}
+
+func (e *ConfigError) Error() string { return "openai: Config." + e.Field + ": " + e.Err.Error() }
+
+// Unwrap is what is wrong with the field.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+func refuse(field, format string, args ...any) error {
+	return &ConfigError{field, fmt.Errorf(format, args...)}
+}
+
+// New is a target for the endpoint that c describes. It connects to nothing yet. Its error is a *ConfigError, which names
+// the field that cannot be meant.
 func New(c Config) (*Target, error) {
 	u, endpoint, err := resolve(c.BaseURL, c.Endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("openai: %w", err)
+		return nil, err
 	}
 	t := &Target{endpoint: endpoint, stream: !c.NoStream, model: c.Model, redact: newRedactor(c, u)}
 	if t.header, t.host, err = header(c, u); err != nil {
-		return nil, fmt.Errorf("openai: %w", err)
+		return nil, err
 	}
 	u.User = nil
 	t.url = u
 	if t.fields, err = fields(c); err != nil {
-		return nil, fmt.Errorf("openai: %w", err)
+		return nil, err
 	}
 	t.fixed = join(t.fields)
 	t.first, t.again = clients(c.Client)
@@ -75,22 +90,22 @@ func New(c Config) (*Target, error) {
 // resolve is the endpoint's whole URL, and which endpoint it is.
 func resolve(base string, endpoint Endpoint) (*url.URL, Endpoint, error) {
 	if endpoint != "" && endpoint != ChatCompletions && endpoint != Completions {
-		return nil, "", fmt.Errorf("Endpoint: %q is not known; %q and %q are", endpoint, ChatCompletions, Completions)
+		return nil, "", refuse("Endpoint", "%q is not known; %q and %q are", endpoint, ChatCompletions, Completions)
 	}
 	if base == "" {
-		return nil, "", errors.New("BaseURL: is missing; for example http://127.0.0.1:8000/v1")
+		return nil, "", refuse("BaseURL", "is missing; for example http://127.0.0.1:8000/v1")
 	}
 	u, err := url.Parse(base)
 	if err != nil { // its text would quote the URL, and a password in it
-		return nil, "", errors.New("BaseURL: is not a URL")
+		return nil, "", refuse("BaseURL", "is not a URL")
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, "", errors.New("BaseURL: has to begin with http:// or https://")
+		return nil, "", refuse("BaseURL", "has to begin with http:// or https://")
 	case u.Hostname() == "":
-		return nil, "", errors.New("BaseURL: has no host")
+		return nil, "", refuse("BaseURL", "has no host")
 	case u.Fragment != "":
-		return nil, "", errors.New("BaseURL: has a fragment (#…), which no server gets to see")
+		return nil, "", refuse("BaseURL", "has a fragment (#…), which no server gets to see")
 	}
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	named := Endpoint("")
@@ -104,7 +119,7 @@ func resolve(base string, endpoint Endpoint) (*url.URL, Endpoint, error) {
 	case named == "":
 		for _, other := range []string{"/responses", "/embeddings", "/models"} {
 			if strings.HasSuffix(path, other) {
-				return nil, "", fmt.Errorf("BaseURL: ends in %s, which is no endpoint that is known here; it may end in /v1, /%s or /%s",
+				return nil, "", refuse("BaseURL", "ends in %s, which is no endpoint that is known here; it may end in /v1, /%s or /%s",
 					other, ChatCompletions, Completions)
 			}
 		}
@@ -118,11 +133,11 @@ func resolve(base string, endpoint Endpoint) (*url.URL, Endpoint, error) {
 	case endpoint == "":
 		endpoint = named
 	case endpoint != named:
-		return nil, "", fmt.Errorf("Endpoint: is %q, but BaseURL ends in /%s", endpoint, named)
+		return nil, "", refuse("Endpoint", "is %q, but BaseURL ends in /%s", endpoint, named)
 	}
 	plain, err := url.PathUnescape(path)
 	if err != nil {
-		return nil, "", errors.New("BaseURL: is not a URL")
+		return nil, "", refuse("BaseURL", "is not a URL")
 	}
 	u.Path, u.RawPath = plain, path
 	return u, endpoint, nil
@@ -140,16 +155,16 @@ func header(c Config, u *url.URL) (h http.Header, host string, err error) {
 	for name, values := range c.Header {
 		name = http.CanonicalHeaderKey(name)
 		if !isToken(name) {
-			return nil, "", fmt.Errorf("Header: %q is no name of a field", name)
+			return nil, "", refuse("Header", "%q is no name of a field", name)
 		}
 		for _, v := range values {
 			if !isFieldValue(v) {
-				return nil, "", fmt.Errorf("Header: the value of %s has a character that no header can carry", name)
+				return nil, "", refuse("Header", "the value of %s has a character that no header can carry", name)
 			}
 		}
 		switch name {
 		case "Content-Length", "Transfer-Encoding", "Connection":
-			return nil, "", fmt.Errorf("Header: %s is set by the client itself", name)
+			return nil, "", refuse("Header", "%s is set by the client itself", name)
 		case "Host":
 			if len(values) > 0 {
 				host = values[0]
@@ -161,15 +176,15 @@ func header(c Config, u *url.URL) (h http.Header, host string, err error) {
 	_, given := h["Authorization"]
 	switch {
 	case c.APIKey != "" && given:
-		return nil, "", errors.New("APIKey: Header has an Authorization too; only one can be sent")
+		return nil, "", refuse("APIKey", "Header has an Authorization too; only one can be sent")
 	case c.APIKey != "" && u.User != nil:
-		return nil, "", errors.New("APIKey: BaseURL has a user too; only one can be sent")
+		return nil, "", refuse("APIKey", "BaseURL has a user too; only one can be sent")
 	case given && u.User != nil:
-		return nil, "", errors.New("Header: has an Authorization, but BaseURL has a user too; only one can be sent")
+		return nil, "", refuse("Header", "has an Authorization, but BaseURL has a user too; only one can be sent")
 	case strings.TrimSpace(c.APIKey) != c.APIKey:
-		return nil, "", errors.New("APIKey: begins or ends with white space")
+		return nil, "", refuse("APIKey", "begins or ends with white space")
 	case !isFieldValue(c.APIKey):
-		return nil, "", errors.New("APIKey: has a character that no header can carry")
+		return nil, "", refuse("APIKey", "has a character that no header can carry")
 	case c.APIKey != "":
 		h.Set("Authorization", "Bearer "+c.APIKey)
 	case u.User != nil:
@@ -205,7 +220,7 @@ func fields(c Config) (map[string]json.RawMessage, error) {
 		f["model"], _ = json.Marshal(c.Model)
 	}
 	if err := overlay(f, c.Body); err != nil {
-		return nil, fmt.Errorf("Body: %w", err)
+		return nil, &ConfigError{"Body", err}
 	}
 	return f, nil
 }

@@ -50,39 +50,41 @@ func TestNewRefuses(t *testing.T) {
 		want string
 		c    Config
 	}{
-		{"openai: BaseURL: is missing; for example http://127.0.0.1:8000/v1", Config{}},
-		{"openai: BaseURL: has to begin with http:// or https://", Config{BaseURL: "localhost:8000"}},
-		{"openai: BaseURL: has to begin with http:// or https://", Config{BaseURL: "/v1"}},
-		{"openai: BaseURL: has to begin with http:// or https://", Config{BaseURL: "ftp://h"}},
-		{"openai: BaseURL: is not a URL", Config{BaseURL: "http://u:" + key + "@h:port"}},
-		{"openai: BaseURL: has no host", Config{BaseURL: "http:///v1"}},
-		{"openai: BaseURL: has no host", Config{BaseURL: "http://:80"}},
-		{"openai: BaseURL: has a fragment (#…), which no server gets to see", Config{BaseURL: "http://h#x"}},
-		{"openai: BaseURL: ends in /responses, which is no endpoint that is known here; it may end in /v1, /chat/completions or /completions",
+		{"openai: Config.BaseURL: is missing; for example http://127.0.0.1:8000/v1", Config{}},
+		{"openai: Config.BaseURL: has to begin with http:// or https://", Config{BaseURL: "localhost:8000"}},
+		{"openai: Config.BaseURL: has to begin with http:// or https://", Config{BaseURL: "/v1"}},
+		{"openai: Config.BaseURL: has to begin with http:// or https://", Config{BaseURL: "ftp://h"}},
+		{"openai: Config.BaseURL: is not a URL", Config{BaseURL: "http://u:" + key + "@h:port"}},
+		{"openai: Config.BaseURL: has no host", Config{BaseURL: "http:///v1"}},
+		{"openai: Config.BaseURL: has no host", Config{BaseURL: "http://:80"}},
+		{"openai: Config.BaseURL: has a fragment (#…), which no server gets to see", Config{BaseURL: "http://h#x"}},
+		{"openai: Config.BaseURL: ends in /responses, which is no endpoint that is known here; it may end in /v1, /chat/completions or /completions",
 			Config{BaseURL: "http://h/v1/responses"}},
-		{`openai: Endpoint: "images" is not known; "chat/completions" and "completions" are`, Config{BaseURL: "http://h", Endpoint: "images"}},
-		{`openai: Endpoint: is "completions", but BaseURL ends in /chat/completions`, Config{BaseURL: "http://h/v1/chat/completions", Endpoint: Completions}},
-		{`openai: Endpoint: is "chat/completions", but BaseURL ends in /completions`, Config{BaseURL: "http://h/v1/completions", Endpoint: ChatCompletions}},
-		{"openai: APIKey: begins or ends with white space", Config{BaseURL: "http://h", APIKey: key + "\n"}},
-		{"openai: APIKey: has a character that no header can carry", Config{BaseURL: "http://h", APIKey: key + "\n" + key}},
-		{"openai: APIKey: Header has an Authorization too; only one can be sent",
+		{`openai: Config.Endpoint: "images" is not known; "chat/completions" and "completions" are`, Config{BaseURL: "http://h", Endpoint: "images"}},
+		{`openai: Config.Endpoint: is "completions", but BaseURL ends in /chat/completions`, Config{BaseURL: "http://h/v1/chat/completions", Endpoint: Completions}},
+		{`openai: Config.Endpoint: is "chat/completions", but BaseURL ends in /completions`, Config{BaseURL: "http://h/v1/completions", Endpoint: ChatCompletions}},
+		{"openai: Config.APIKey: begins or ends with white space", Config{BaseURL: "http://h", APIKey: key + "\n"}},
+		{"openai: Config.APIKey: has a character that no header can carry", Config{BaseURL: "http://h", APIKey: key + "\n" + key}},
+		{"openai: Config.APIKey: Header has an Authorization too; only one can be sent",
 			Config{BaseURL: "http://h", APIKey: key, Header: http.Header{"authorization": {key}}}},
-		{"openai: APIKey: BaseURL has a user too; only one can be sent", Config{BaseURL: "http://u:p@h", APIKey: key}},
-		{"openai: Header: has an Authorization, but BaseURL has a user too; only one can be sent",
+		{"openai: Config.APIKey: BaseURL has a user too; only one can be sent", Config{BaseURL: "http://u:p@h", APIKey: key}},
+		{"openai: Config.Header: has an Authorization, but BaseURL has a user too; only one can be sent",
 			Config{BaseURL: "http://u:p@h", Header: http.Header{"Authorization": {key}}}},
-		{`openai: Header: "a b" is no name of a field`, Config{BaseURL: "http://h", Header: http.Header{"a b": {"x"}}}},
-		{"openai: Header: the value of X-Key has a character that no header can carry",
+		{`openai: Config.Header: "a b" is no name of a field`, Config{BaseURL: "http://h", Header: http.Header{"a b": {"x"}}}},
+		{"openai: Config.Header: the value of X-Key has a character that no header can carry",
 			Config{BaseURL: "http://h", Header: http.Header{"x-key": {key + "\r\nX: y"}}}},
-		{"openai: Header: Content-Length is set by the client itself", Config{BaseURL: "http://h", Header: http.Header{"Content-Length": {"3"}}}},
-		{"openai: Body: stream is not set here: Config.NoStream says whether the answer is a stream",
+		{"openai: Config.Header: Content-Length is set by the client itself", Config{BaseURL: "http://h", Header: http.Header{"Content-Length": {"3"}}}},
+		{"openai: Config.Body: stream is not set here: Config.NoStream says whether the answer is a stream",
 			Config{BaseURL: "http://h", Body: map[string]any{"stream": true}}},
-		{"openai: Body: x cannot be JSON: it is a float64", Config{BaseURL: "http://h", Body: map[string]any{"x": math.NaN()}}},
-		{"openai: Body: x cannot be JSON: it is a func()", Config{BaseURL: "http://h", Body: map[string]any{"x": func() {}}}},
-		{"openai: Body: stream_options is not an object", Config{BaseURL: "http://h", Body: map[string]any{"stream_options": 3}}},
+		{"openai: Config.Body: x cannot be JSON: it is a float64", Config{BaseURL: "http://h", Body: map[string]any{"x": math.NaN()}}},
+		{"openai: Config.Body: x cannot be JSON: it is a func()", Config{BaseURL: "http://h", Body: map[string]any{"x": func() {}}}},
+		{"openai: Config.Body: stream_options is not an object", Config{BaseURL: "http://h", Body: map[string]any{"stream_options": 3}}},
 	} {
 		_, err := New(c.c)
 		require.EqualError(t, err, c.want)
 		require.NotContains(t, err.Error(), key)
+		var field *ConfigError
+		require.ErrorAs(t, err, &field)
 	}
 }
 

@@ -29,7 +29,7 @@ func (t *Target) query(req *loadgen.Request) (query, error) {
 	if len(req.Body) > 0 {
 		f = maps.Clone(f)
 		if err := overlay(f, req.Body); err != nil {
-			return query{}, refuse("Request.Body: " + err.Error())
+			return query{}, cannot("Request.Body: " + err.Error())
 		}
 		fixed = join(f)
 	}
@@ -40,7 +40,7 @@ func (t *Target) query(req *loadgen.Request) (query, error) {
 	case f[name] != nil:
 	case name == "prompt":
 		if len(req.Messages) > 0 {
-			return query{}, refuse("Request.Messages: completions take a Prompt; chat completions take Messages")
+			return query{}, cannot("Request.Messages: completions take a Prompt; chat completions take Messages")
 		}
 		b = append(b, `"prompt":`...)
 		b = append(gjson.AppendJSONString(b, req.Prompt), ',')
@@ -48,12 +48,12 @@ func (t *Target) query(req *loadgen.Request) (query, error) {
 		b = append(b, `"messages":[{"role":"user","content":`...)
 		b = append(gjson.AppendJSONString(b, req.Prompt), `}],`...)
 	case req.Prompt != "":
-		return query{}, refuse("Request.Prompt: Messages are there too; only one of them can be meant")
+		return query{}, cannot("Request.Prompt: Messages are there too; only one of them can be meant")
 	default:
 		b = append(b, `"messages":`...)
 		var messages []byte
 		if messages, err = json.Marshal(req.Messages); err != nil {
-			return query{}, refuse(fmt.Sprintf("Request.Messages: cannot be JSON: %T", err))
+			return query{}, cannot(fmt.Sprintf("Request.Messages: cannot be JSON: %T", err))
 		}
 		b = append(append(b, messages...), ',')
 	}
@@ -74,8 +74,8 @@ func (t *Target) input() string {
 	return "messages"
 }
 
-// refuse is the failure of a request that cannot be sent: the caller's mistake.
-func refuse(detail string) error { return loadgen.Fail(goodput.ClientError, detail) }
+// cannot is the failure of a request that cannot be sent: the caller's mistake.
+func cannot(detail string) error { return loadgen.Fail(goodput.ClientError, detail) }
 
 // limit is the request's own token limit by its fields: the lower one where both are there; 0: none.
 func limit(f map[string]json.RawMessage) int {

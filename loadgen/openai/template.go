@@ -2,13 +2,12 @@ package openai
 
 import "bytes"
 
-// template spares the parsing of chunks that are like the one before. A server sends hundreds of chunks in which nothing
-// differs but the text, and all that parsing could find in the next one is what it found in the last. Comparing
-// them costs a tenth of parsing.
+// template spares the parsing of a chunk that is like the one before it. A server sends hundreds of chunks in which
+// nothing differs but the text, so that parsing finds in each what it found in the last; comparing them costs a tenth.
 //
-// What makes that sound: where a JSON text is made of a head that ends with the quotation mark of a string's beginning, of
-// the string and of a tail, another string in the same place, of characters that stand for themselves, gives JSON again,
-// and the same JSON but for that string.
+// What makes it sound: if a JSON text consists of a head that ends with a string's opening quotation mark, of the string's
+// characters, and of a tail, then with other characters in their place, none of which is a quotation mark, a backslash or
+// a control character, it is JSON again, and the same but for that string.
 type template struct {
 	head, tail []byte
 	some       bool

@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -26,7 +25,6 @@ func newTransport() *http.Transport {
 	http1.SetHTTP1(true)
 	return &http.Transport{
 		DialContext:            (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 		Protocols:              &http1,
 		MaxIdleConnsPerHost:    1 << 20,
 		IdleConnTimeout:        90 * time.Second,
