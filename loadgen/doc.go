@@ -1,2 +1,59 @@
-// Package loadgen makes load and yields records.
+// Package loadgen makes load and yields records: it carries a [Plan] out on a [Target] and says what came of it, as a
+// report of package goodput.
+//
+//	res, err := loadgen.Run(ctx, target, loadgen.Plan{
+//		SLO:      slo.MustParse("ttft p95 < 800ms, e2e p95 < 8s, error_rate < 1%"),
+//		Arrivals: loadgen.Poisson{Rate: 20},
+//		Warmup:   10 * time.Second,
+//		Duration: time.Minute,
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(res.Report)
+//
+// # Open and closed loops
+//
+// A plan with [Arrivals] is an open loop: requests begin at instants that were settled before the first one was sent,
+// as those of independent users do, and a system that falls behind gets no respite. A plan with Concurrency is a closed
+// loop: so many workers, each of which waits for its answer before it asks again. A closed loop slows down with the
+// system that it measures; to learn what a system can take, use an open one.
+//
+// The instants are absolute. What is due is sent, however late the client is, and latency counts from the instant at
+// which a request was meant to start: a client that was busy, or a place in flight that was not free, is part of what a
+// user would have waited. How late each request was sent is its record's lag. The report's Health says whether the
+// client itself was the bottleneck, in which case the figures are not the server's.
+//
+// Nothing is rescaled. A Poisson process of 20/s over a minute has 1,200 requests on average, and seldom exactly.
+// The same seed gives the same instants.
+//
+// # Targets
+//
+// A [Target] performs one request and tells a [Trace] what happened when: the first byte, each token, what the server
+// counted. Package openai has one for OpenAI-compatible endpoints, package llmsim a simulated one; a [TargetFunc] makes
+// one of a function. The error that it returns becomes the request's outcome:
+//
+//	nil                                          success, or empty: no token from a target that declares them
+//	Fail(outcome, detail)                        that outcome
+//	*StatusError                                 408, 504: timeout; 429: rate_limited; refused by admission control:
+//	                                             rejected; other 5xx: server_error; other 4xx, 3xx: client_error
+//	no file descriptor, no local port            dropped: it was never sent
+//	the request's deadline has passed            timeout, whatever else happened
+//	context.Canceled                             cancelled
+//	the connection was lost, or never was        connection_error, or truncated once a byte had come
+//	anything else, a panic included              server_error
+//
+// [Do] performs a single request, outside any run.
+//
+// # How a run ends
+//
+// The arrivals end with the first bound that is reached; then Drain gives what is in flight time to end, and what has not
+// is unfinished. A run whose context is cancelled ends there and then, with a report of what there was. Each request that
+// was due is in the report once, whatever the target did.
+//
+// # Virtual time
+//
+// In a testing/synctest bubble [Run] runs in the bubble's time, an hour of load in seconds. Outside of tests, [Simulate]
+// carries the same plan out on a [System], a state machine that is told the time. Both leave what a plan means to a
+// [Book], which a Runner of one's own can ask too.
 package loadgen

@@ -3,6 +3,7 @@ package loadgen_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -44,8 +45,8 @@ func (s *counter) Stop(now time.Time, c *loadgen.Call) *goodput.Record {
 	return &goodput.Record{}
 }
 
-// A system in virtual time needs four methods to have plans carried out on it. An hour of load takes no time to speak
-// of, and is the same each time.
+// A system in virtual time needs four methods to have plans carried out on it. Ten minutes of load take no time to
+// speak of, and are the same each time.
 func ExampleSimulate() {
 	// A Runner, as the functions of package capacity want one.
 	var run loadgen.Runner = func(ctx context.Context, p loadgen.Plan) (*loadgen.Result, error) {
@@ -56,7 +57,7 @@ func ExampleSimulate() {
 			SLO:      slo.MustParse("e2e p95 < 1s"),
 			Arrivals: loadgen.Constant{Rate: rate},
 			Warmup:   10 * time.Minute,
-			Duration: time.Hour,
+			Duration: 10 * time.Minute,
 			Timeout:  10 * time.Second,
 		})
 		if err != nil {
@@ -104,6 +105,31 @@ func ExampleBook() {
 	}
 	fmt.Println(res.Report.Offered, res.Report.Good, res.Report.GoodputRPS)
 	// Output: 1200 1200 20
+}
+
+// A target of one's own, and four workers that ask it one request after the other.
+func ExampleRun() {
+	target := loadgen.TargetFunc(func(ctx context.Context, req *loadgen.Request, tr *loadgen.Trace) error {
+		if req.Prompt == "" {
+			return loadgen.Fail(goodput.Malformed, "nothing was asked")
+		}
+		tr.Token(1)
+		return nil
+	})
+	res, err := loadgen.Run(context.Background(), target, loadgen.Plan{
+		SLO:         slo.MustParse("ttft p95 < 1s, error_rate < 20%"),
+		Concurrency: 4,
+		Requests:    40,
+		Workload:    slices.Values([]*loadgen.Request{{Prompt: "a"}, {Prompt: "b"}, {Prompt: "c"}, {}}),
+		Repeat:      true,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r := res.Report
+	fmt.Println(r.Offered, "offered,", r.Good, "good,", r.Outcomes[goodput.Malformed], "malformed")
+	// Output: 40 offered, 30 good, 10 malformed
 }
 
 // One request, outside any run.

@@ -13,8 +13,11 @@ import (
 // HealthLimits say from where on a client is no longer sound. Beyond Suspect its figures are to be read with care,
 // beyond Invalid they show the client and not the server.
 type HealthLimits struct {
-	// Delivered is the rate at which requests were sent over that at which they were due; dropped ones were not sent.
+	// Delivered is the rate at which requests were sent over that at which they were due, in an open loop. It is judged
+	// where the last one left more than DeliveredLag late: over a run of milliseconds it says nothing. As suspect as one
+	// that delivers too little is one that dropped as many at the limit of requests in flight.
 	DeliveredSuspect, DeliveredInvalid float64
+	DeliveredLag                       time.Duration
 	// Lag is the P99 of how late requests were sent, as a share of the tightest threshold that it enters: those on ttft,
 	// ttfo, e2e and lag.
 	LagSuspect, LagInvalid float64
@@ -22,12 +25,12 @@ type HealthLimits struct {
 	ExhaustedSuspect, ExhaustedInvalid float64
 }
 
-// DefaultHealth is what a run judges its client by: delivered below 99 % is suspect and below 95 % invalid, a lag above
-// 10 % of the tightest threshold is suspect and above 50 % invalid, a single request without a descriptor or a port is
-// suspect and more than 1 % are invalid.
+// DefaultHealth is what a run judges its client by: delivered below 99 % is suspect and below 95 % invalid, where the last
+// request left more than 10 ms late; a lag above 10 % of the tightest threshold is suspect and above 50 % invalid; a
+// single request without a descriptor or a port is suspect and more than 1 % are invalid.
 func DefaultHealth() HealthLimits {
 	return HealthLimits{
-		DeliveredSuspect: 0.99, DeliveredInvalid: 0.95,
+		DeliveredSuspect: 0.99, DeliveredInvalid: 0.95, DeliveredLag: 10 * time.Millisecond,
 		LagSuspect: 0.10, LagInvalid: 0.50,
 		ExhaustedSuspect: 0, ExhaustedInvalid: 0.01,
 	}
@@ -107,7 +110,7 @@ func (t *tally) health() *goodput.ClientHealth {
 		}
 		h.Reasons = append(h.Reasons, fmt.Sprintf(reason, args...))
 	}
-	if due, sent := l.due.Sub(t.start), l.sent.Sub(t.start); due > 0 && t.plan.Arrivals != nil {
+	if due, sent := l.due.Sub(t.start), l.sent.Sub(t.start); due > 0 && sent-due > limits.DeliveredLag && t.plan.Arrivals != nil {
 		rate := due.Seconds() / sent.Seconds()
 		judge(1-rate, 1-limits.DeliveredSuspect, 1-limits.DeliveredInvalid,
 			"requests were sent at %.4g %% of the rate at which they were due: the last one left %v late", 100*rate, l.sent.Sub(l.due).Round(time.Microsecond))
