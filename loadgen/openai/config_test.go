@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -85,6 +86,7 @@ func TestNewRefuses(t *testing.T) {
 		require.NotContains(t, err.Error(), key)
 		var field *ConfigError
 		require.ErrorAs(t, err, &field)
+		require.Error(t, errors.Unwrap(field))
 	}
 }
 

@@ -93,13 +93,10 @@ func errorText(body []byte) string {
 	}
 	// Written anew, so that no escape hides a secret.
 	var v any
-	if json.Unmarshal(body, &v) != nil {
-		return ""
-	}
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
+	if json.Unmarshal(body, &v) != nil || enc.Encode(v) != nil { // a number that is too large
 		return ""
 	}
 	return b.String()

@@ -571,6 +571,8 @@ func TestSecretsElsewhere(t *testing.T) {
 		assert.Contains(t, rec.Detail, "bad: ")
 		assert.NotContains(t, rec.Detail, "0123456789", name)
 	}
+	tgt := target(t, Config{BaseURL: "http://abcd-0123456789@h"})
+	assert.Equal(t, "[redacted]", tgt.redact.line("abcd-0123456789", nil, false), "a user alone is the key")
 	url := raw(t, func(_ int, conn net.Conn, req *http.Request) bool {
 		io.WriteString(conn, "HTTP/1.1 401 No\r\n\r\nuser: "+req.Header.Get("Authorization")+" p4ssw0rd me@")
 		return false
@@ -587,6 +589,7 @@ func TestStatusDetail(t *testing.T) {
 		`{"detail":"boom"}`:                            "HTTP status 500: boom",
 		`{"detail":[{"msg":"boom"}]}`:                  "HTTP status 500: boom",
 		`[{"error":{"message":"boom"}}]`:               "HTTP status 500: boom",
+		`{"error":{"message":""},"x":1e999}`:           "HTTP status 500",
 		`{"error":{"message":""},"x":1}`:               `HTTP status 500: {"error":{"message":""},"x":1}`,
 		"<html>\r\n\t<b>boom</b>\x00\u202e\xff</html>": "HTTP status 500: <html> <b>boom</b> \uFFFD</html>",
 		"":                        "HTTP status 500",

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"strconv"
@@ -35,7 +34,6 @@ func (t *Target) query(req *loadgen.Request) (query, error) {
 	}
 	q := query{limit: limit(f), choices: choices(f), body: make([]byte, 0, len(fixed)+len(req.Prompt)+len(req.Prompt)/8+128)}
 	b := append(q.body, '{')
-	var err error
 	switch name := t.input(); {
 	case f[name] != nil:
 	case name == "prompt":
@@ -51,10 +49,7 @@ func (t *Target) query(req *loadgen.Request) (query, error) {
 		return query{}, cannot("Request.Prompt: Messages are there too; only one of them can be meant")
 	default:
 		b = append(b, `"messages":`...)
-		var messages []byte
-		if messages, err = json.Marshal(req.Messages); err != nil {
-			return query{}, cannot(fmt.Sprintf("Request.Messages: cannot be JSON: %T", err))
-		}
+		messages, _ := json.Marshal(req.Messages) // strings cannot fail
 		b = append(append(b, messages...), ',')
 	}
 	if f["max_tokens"] == nil && f["max_completion_tokens"] == nil && req.MaxTokens > 0 {
