@@ -62,15 +62,15 @@ type Accumulator struct {
 
 // span is the time from the first Start to the last End, Unix time, ns.
 type span struct {
-	first, last, lastStart int64
-	any                    bool
+	first, last int64
+	any         bool
 }
 
 func (s *span) add(start, end int64) {
 	if !s.any {
-		*s = span{start, end, start, true}
+		*s = span{start, end, true}
 	}
-	s.first, s.last, s.lastStart = min(s.first, start), max(s.last, end), max(s.lastStart, start)
+	s.first, s.last = min(s.first, start), max(s.last, end)
 }
 
 // An Option changes an Accumulator at its construction.

@@ -44,7 +44,6 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	e.bool(s.seen.any)
 	e.uvarint(uint64(s.seen.first))
 	e.uvarint(uint64(s.seen.last))
-	e.uvarint(uint64(s.seen.lastStart))
 	e.uvarint(uint64(len(s.classes)))
 	for i := range s.classes {
 		e.class(&s.classes[i])
@@ -93,7 +92,7 @@ func decodeAccumulator(data []byte) (*Accumulator, error) {
 	to := d.uvarint()
 	a.included = d.bool()
 	late, refused, base := d.bool(), d.count(), d.uvarint()
-	seen := span{any: d.bool(), first: d.instant(), last: d.instant(), lastStart: d.instant()}
+	seen := span{any: d.bool(), first: d.instant(), last: d.instant()}
 	if d.err != nil {
 		return nil, d.err
 	}
@@ -107,7 +106,7 @@ func decodeAccumulator(data []byte) (*Accumulator, error) {
 			return nil, errors.New("bad base")
 		}
 	}
-	if seen.any && (base == 0 || seen.first > seen.last || seen.lastStart < seen.first || seen.lastStart > seen.last) {
+	if seen.any && (base == 0 || seen.first > seen.last) {
 		return nil, errors.New("bad span")
 	}
 	if err := a.init(); err != nil {

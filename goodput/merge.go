@@ -74,7 +74,6 @@ func (a *Accumulator) Merge(o *Accumulator) error {
 func (a *Accumulator) absorb(s *snapshot) {
 	if s.seen.any {
 		a.seen.add(s.seen.first, s.seen.last)
-		a.seen.lastStart = max(a.seen.lastStart, s.seen.lastStart)
 	}
 	a.refused.Add(s.refused)
 	a.late = a.late || s.late

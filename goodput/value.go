@@ -32,9 +32,6 @@ type sample struct {
 	usageBelow bool // the server's usage is below the tokens seen
 }
 
-// steps takes the steps between tokens as they are measured: n equal ones of s seconds.
-type steps interface{ step(s float64, n int64) }
-
 // measure reads a record. What cannot be meant is put right as Observe documents.
 func measure(r *Record) (s sample) {
 	s.e2e = s.offset(r.End)
