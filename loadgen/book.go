@@ -38,6 +38,7 @@ type Book struct {
 	cutAt    time.Time   // zero: not cut
 	cut      error
 	tally    *tally
+	pending  []booking // to be booked once mu is free
 	ticks    ticker
 	newCall  func() *Call
 	result   *Result
@@ -137,7 +138,7 @@ func (b *Book) next(patience time.Duration) (at time.Time, ok bool) {
 // place in flight are queued or dropped, as the plan says.
 func (b *Book) Start(now time.Time) *Call {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.advance(now)
 	if b.ticks.due(b.now) {
 		b.ticks.call(b.progress())
@@ -151,7 +152,7 @@ func (b *Book) startNext() *Call {
 		case b.passed(c, 0):
 			b.waiting.pop()
 			// It was never sent: it waited to its end.
-			b.close(c, &goodput.Record{Sent: b.now.Sub(c.Start), End: b.now.Sub(c.Start), Outcome: goodput.Timeout, Detail: "no place in flight before its deadline"})
+			b.enter(c, &goodput.Record{Sent: b.now.Sub(c.Start), End: b.now.Sub(c.Start), Outcome: goodput.Timeout, Detail: "no place in flight before its deadline"})
 			continue
 		case b.full():
 		default:
@@ -176,7 +177,7 @@ func (b *Book) startNext() *Call {
 		case !b.full() && b.waiting.len() == 0:
 			return b.hand(c)
 		case b.plan.Overflow == Drop:
-			b.close(c, &goodput.Record{Outcome: goodput.Dropped, Detail: "over the limit of requests in flight"})
+			b.enter(c, &goodput.Record{Outcome: goodput.Dropped, Detail: "over the limit of requests in flight"})
 		default:
 			b.waiting.push(c)
 		}
@@ -221,21 +222,42 @@ func (b *Book) Stop(now time.Time) *Call {
 // tokens, is empty. The second call for a request does nothing. The Book keeps nothing of rec.
 func (b *Book) End(now time.Time, c *Call, rec *goodput.Record) {
 	b.mu.Lock()
+	defer b.unlock()
 	b.advance(now)
-	if c.ended {
-		b.mu.Unlock()
-		return
+	if !c.ended {
+		b.endCall(c, rec)
 	}
-	observer := b.endCall(c, rec)
-	b.mu.Unlock()
-	// Judging and writing the record takes longer than all of the above, and needs none of it.
-	observer.observe(rec)
 }
 
-func (b *Book) endCall(c *Call, rec *goodput.Record) observer {
+func (b *Book) endCall(c *Call, rec *goodput.Record) {
 	b.leave(c)
 	b.sched.free(b.now)
-	return b.enter(c, rec)
+	b.enter(c, rec)
+}
+
+// booking is a record that is complete and counted. To judge and to write it takes longer than all the rest, and a
+// writer can be slow: it is not done under the Book's lock.
+type booking struct {
+	observer
+	rec *goodput.Record
+}
+
+func (k booking) book() { k.observe(k.rec) }
+
+// take is what is to be booked, by the caller and without the lock.
+func (b *Book) take() []booking {
+	ks := b.pending
+	b.pending = nil
+	return ks
+}
+
+// unlock gives the lock back and books what is to be booked.
+func (b *Book) unlock() {
+	ks := b.take()
+	b.mu.Unlock()
+	for _, k := range ks {
+		k.book()
+	}
 }
 
 // hold takes c out of those that Stop can return.
@@ -250,11 +272,8 @@ func (b *Book) leave(c *Call) {
 	c.remove()
 }
 
-// close books a request that no Runner ends.
-func (b *Book) close(c *Call, rec *goodput.Record) { b.enter(c, rec).observe(rec) }
-
 // enter completes the record, and counts it.
-func (b *Book) enter(c *Call, rec *goodput.Record) observer {
+func (b *Book) enter(c *Call, rec *goodput.Record) {
 	c.ended = true
 	rec.Start = c.Start
 	label(rec, c.Request)
@@ -274,13 +293,13 @@ func (b *Book) enter(c *Call, rec *goodput.Record) observer {
 			settle(rec, b.desc)
 		}
 	}
-	return b.tally.end(c, rec, b.sched, b.now)
+	b.pending = append(b.pending, booking{b.tally.end(c, rec, b.sched, b.now), rec})
 }
 
 // Cut ends the run at now: nothing more starts, and Stop returns all that is in flight. cause is said in the result.
 func (b *Book) Cut(now time.Time, cause error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.advance(now)
 	b.cutOff(cause)
 }
@@ -315,8 +334,11 @@ func (b *Book) Result() (*Result, error) {
 		for c := l.first; c != nil; c = l.first {
 			b.leave(c)
 			c.stopped = true
-			b.close(c, &goodput.Record{Outcome: goodput.Unfinished})
+			b.enter(c, &goodput.Record{Outcome: goodput.Unfinished})
 		}
+	}
+	for _, k := range b.take() {
+		k.book()
 	}
 	b.sched.close()
 	b.result, b.err = b.tally.result(b)

@@ -36,7 +36,7 @@ type Progress struct {
 	acc *goodput.Accumulator
 }
 
-// Report is the report of the window so far; it costs about a millisecond. It is nil in a warm-up by count.
+// Report is the report of the window so far. It is nil in a warm-up by count.
 func (p Progress) Report() *goodput.Report {
 	if p.acc == nil {
 		return nil
@@ -122,7 +122,11 @@ func (b *Book) progress() Progress {
 		Ended: t.ended, Success: t.success, Good: t.good.Load(),
 		Warmup: !b.sched.warm || b.now.Before(b.sched.from), Drain: b.sched.over, Done: b.result != nil, acc: t.acc,
 	}
-	if b.plan.Requests > 0 && (b.plan.Warmup == 0 || b.sched.warm && !p.Warmup) {
+	switch {
+	case b.plan.Requests == 0:
+	case b.plan.Warmup == 0:
+		p.TotalRequests = uint64(b.plan.Requests) + uint64(b.plan.WarmupRequests)
+	case !p.Warmup:
 		p.TotalRequests = uint64(b.plan.Requests) + uint64(b.sched.offered-b.sched.counted)
 	}
 	if end, ok := b.sched.bound(); ok {

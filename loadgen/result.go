@@ -20,7 +20,8 @@ var (
 	ErrProgress    = errors.New("Plan.Progress panicked, and was not called again")
 )
 
-// Errors of a run that was carried out in part, for errors.Is.
+// Errors of a run that was carried out in part, for errors.Is. ErrRecordsFile is only a warning where the writer was too
+// slow: at most 1,024 records wait for it, and what comes beyond is left out.
 var (
 	ErrSequence    = errors.New("a sequence of the plan panicked, which ended the arrivals")
 	ErrRecordsFile = errors.New("Plan.Records is incomplete")
@@ -97,6 +98,9 @@ func (t *tally) warnings(b *Book, r *goodput.Report) (ws []error) {
 	if s.fallen > 0 {
 		warn(ErrArrivals, "%d came before the one before them, and were taken for simultaneous with it", s.fallen)
 	}
+	if n := t.leftOut.Load(); n > 0 {
+		warn(ErrRecordsFile, "%d of %d records were left out, for the writer was too slow", n, t.offered)
+	}
 	if b.ticks.err != nil {
 		warn(ErrProgress, "%s", clean(b.ticks.err.Error()))
 	}
@@ -123,7 +127,8 @@ func (t *tally) closeRecords(r *goodput.Report, own []error) error {
 	if t.file == nil {
 		return nil
 	}
-	f := goodput.RecordsFooter{Complete: true, Health: r.Health}
+	n := t.leftOut.Load()
+	f := goodput.RecordsFooter{Complete: n == 0, LeftOut: n, Health: r.Health}
 	if t.plan.steady() {
 		f.Window = r.Window
 	}

@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -21,6 +22,9 @@ import (
 // for a second after that is booked without it. What its goroutine still says is ignored, but it is there until it
 // returns.
 func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
+	if t == nil {
+		return nil, errors.New("loadgen: the target is nil")
+	}
 	start := time.Now()
 	if p.Workload != nil {
 		p.Workload = readAhead(p.Workload)
@@ -90,9 +94,6 @@ func (r *client) carryOut() {
 			r.b.Cut(now, context.Cause(r.run))
 			cut = true
 		}
-		for c := r.b.Start(now); c != nil; c = r.b.Start(now) {
-			r.launch(c)
-		}
 		at, running := r.attend(now)
 		if !running {
 			return
@@ -109,10 +110,13 @@ func (r *client) hurry() {
 	}
 }
 
-// attend cancels what is cut off, gives up targets that ignore that, and says when there is something to do again.
+// attend starts what is due, cancels what is cut off, gives up targets that ignore that, and says when there is something
+// to do again.
 func (r *client) attend(now time.Time) (at time.Time, running bool) {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
+	r.b.advance(now)
+	r.startAll()
 	if cut, ok := r.b.cutoff(); ok && !now.Before(cut) {
 		r.cancel()
 	}
@@ -120,7 +124,17 @@ func (r *client) attend(now time.Time) (at time.Time, running bool) {
 		r.abandon(c)
 	}
 	r.until, running = r.b.next(grace)
+	for _, k := range r.b.take() { // a slow writer of records holds no request up
+		r.booked.Go(k.book)
+	}
 	return r.until, running
+}
+
+// startAll starts what is due. The lock is held.
+func (r *client) startAll() {
+	for c := r.b.startNext(); c != nil; c = r.b.startNext() {
+		r.launch(c)
+	}
 }
 
 // launch starts a request.
@@ -162,22 +176,19 @@ func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
 	if (rec.Outcome == goodput.Cancelled || rec.Outcome == goodput.Timeout) && r.run.Err() != nil {
 		r.b.cutOff(context.Cause(r.run)) // the target has heard of it first
 	}
-	observer := r.b.endCall(&j.call, rec)
-	for c := r.b.startNext(); c != nil; c = r.b.startNext() {
-		r.launch(c)
-	}
+	r.b.endCall(&j.call, rec)
+	r.startAll()
 	at, running := r.b.next(grace)
 	early := !running || at.Before(r.until)
+	ks := r.b.take()
 	r.b.mu.Unlock()
 	if early {
 		r.hurry()
 	}
-	r.observe(j, observer, rec)
-}
-
-// observe books a record outside of the lock, and keeps the room for its token events.
-func (r *client) observe(j *job, o observer, rec *goodput.Record) {
-	o.observe(rec)
+	for _, k := range ks {
+		k.book()
+	}
+	// The room for its token events is free again.
 	const most = 1 << 14
 	if t := rec.Tokens[:0]; cap(t) <= most {
 		*j.tokens = t
@@ -196,7 +207,8 @@ func (r *client) abandon(c *Call) {
 		return
 	}
 	c.stopped = true // whatever the trace says, it never came to an end
-	r.observe(j, r.b.endCall(c, rec), rec)
+	r.b.endCall(c, rec)
+	r.booked.Done() // attend books it
 }
 
 // watch calls the plan's Progress until stop is called.

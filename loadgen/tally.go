@@ -29,11 +29,14 @@ type tally struct {
 	retried                       uint64
 	asked, counted                uint64 // input tokens where both are known
 	lags                          lags
+	writing                       atomic.Int64          // goroutines that write to the file or wait for it
+	gate                          chan struct{}         // of the file: waiting for a channel lets a bubble's clock go on, for a mutex does not
+	leftOut                       atomic.Uint64         // records that found too many there
 	broken                        atomic.Pointer[error] // the first error of writing records
 }
 
 func newTally(p *Plan, d Description, start time.Time) (*tally, error) {
-	t := &tally{plan: p, start: start, lags: newLags(start)}
+	t := &tally{plan: p, start: start, lags: newLags(start), gate: make(chan struct{}, 1)}
 	if p.Progress != nil {
 		t.judge = goodput.NewJudge(p.SLO, p.Classes)
 	}
@@ -166,9 +169,24 @@ func (o observer) observe(r *goodput.Record) {
 		t.good.Add(1)
 	}
 	if t.file != nil {
-		var one *goodput.RecordError
-		if err := t.file.Write(r); err != nil && !errors.As(err, &one) {
-			t.broken.CompareAndSwap(nil, &err)
-		}
+		t.write(r)
+	}
+}
+
+// mostWriting is how many records may wait for a slow writer.
+const mostWriting = 1024
+
+// write writes a record, or leaves it out where a slow writer has so many waiting that memory would grow with the run.
+func (t *tally) write(r *goodput.Record) {
+	defer t.writing.Add(-1)
+	if t.writing.Add(1) > mostWriting {
+		t.leftOut.Add(1)
+		return
+	}
+	t.gate <- struct{}{}
+	defer func() { <-t.gate }()
+	var one *goodput.RecordError
+	if err := t.file.Write(r); err != nil && !errors.As(err, &one) {
+		t.broken.CompareAndSwap(nil, &err)
 	}
 }
