@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goodputkit/goodputkit/internal/figure"
 	"github.com/goodputkit/goodputkit/percentile"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -84,7 +85,7 @@ func (b *builder) total() *Report {
 		b.lost(r, c.checker, &c.books)
 		own := b.class(c, c.name)
 		for _, w := range own.Warnings {
-			warnings = append(warnings, fmt.Errorf("class %s: %w", c.name, w))
+			warnings = append(warnings, fmt.Errorf("class %s: %w", figure.Clean(c.name, 60), w))
 		}
 		verdicts = append(verdicts, own.Verdict)
 		r.Classes[c.name] = own

@@ -134,6 +134,11 @@ func (r *Report) UnmarshalJSON(b []byte) error {
 	if j.Format != ReportFormat {
 		return fmt.Errorf("goodput: report of format %.40q, not %q", j.Format, ReportFormat)
 	}
+	for class, c := range j.Classes {
+		if c == nil {
+			return fmt.Errorf("goodput: report: the class %.40q is null", class)
+		}
+	}
 	*r = Report{
 		Format: j.Format, Class: j.Class, SLO: j.SLO, SLOName: j.SLOName, Fingerprint: j.Fingerprint, Health: j.Health,
 		Verdict: j.Verdict, Confidence: float64(j.Confidence), Window: j.Window, WindowS: float64(j.WindowS),

@@ -100,3 +100,10 @@ func TestReportJSONRefuses(t *testing.T) {
 		assert.EqualValues(t, 7, r.Offered, "left as it was")
 	}
 }
+
+func TestReportJSONRefusesAClassWithoutAReport(t *testing.T) {
+	var r Report
+	err := json.Unmarshal([]byte(`{"format":"goodput-report/1","classes":{"a":null}}`), &r)
+	require.ErrorContains(t, err, `the class "a" is null`)
+	assert.Zero(t, r)
+}

@@ -62,7 +62,7 @@ func (r *Report) textHead() string {
 }
 
 func (r *Report) verdictText() string {
-	v := strings.ToUpper(string(r.Verdict))
+	v := strings.ToUpper(clean(string(r.Verdict)))
 	if v == "" {
 		v = "NOT JUDGED"
 	}
@@ -171,7 +171,7 @@ func (r *Report) textObjectives() string {
 			sample = "holds"
 		}
 		t.Row(o.Objective.String(), figure.Clean(o.class, 16), figure.Share(o.Share, o.Target), sign+figure.Percent(o.Target),
-			fromTo(o.CI, o.Target), late, sample, string(o.Verdict))
+			fromTo(o.CI, o.Target), late, sample, figure.Clean(string(o.Verdict), 20))
 	}
 	return t.String()
 }
@@ -345,7 +345,7 @@ func (r *Report) textClasses() string {
 			return figure.Seconds(d.P95)
 		}
 		decimals := figure.Decimals(r.ThroughputRPS, 4)
-		t.Row(figure.Clean(name, 20), string(c.Verdict), figure.Count(c.Offered), figure.Share(c.Attainment),
+		t.Row(figure.Clean(name, 20), figure.Clean(string(c.Verdict), 20), figure.Count(c.Offered), figure.Share(c.Attainment),
 			figure.Fixed(c.ThroughputRPS, decimals), figure.Fixed(c.GoodputRPS, decimals), p95(slo.TTFT), p95(slo.E2E))
 	}
 	return t.String()
@@ -354,7 +354,7 @@ func (r *Report) textClasses() string {
 // textCounted says what the figures are of.
 func (r *Report) textCounted() string {
 	w := r.Window
-	when := string(w.Kind)
+	when := clean(string(w.Kind))
 	if !w.From.IsZero() {
 		const layout = "2006-01-02 15:04:05.000"
 		when += fmt.Sprintf(", %s: %s to %s UTC", figure.Seconds(r.WindowS), w.From.UTC().Format(layout), w.To.UTC().Format(layout))
@@ -371,7 +371,7 @@ func (r *Report) textCounted() string {
 	if r.SLOName != "" {
 		name = figure.Clean(r.SLOName, 60) + ", "
 	}
-	text += label("Judged by") + "SLO " + name + "fingerprint " + r.Fingerprint + "\n"
+	text += label("Judged by") + "SLO " + name + "fingerprint " + figure.Clean(r.Fingerprint, 20) + "\n"
 	if r.Class == "" {
 		text += figure.Wrap(label("Client"), r.clientText(), textWidth)
 	}
@@ -385,7 +385,7 @@ func (r *Report) clientText() string {
 	}
 	text := fmt.Sprintf("%s of %s requests sent", figure.Count(h.Sent), figure.Count(h.Offered))
 	if h.Verdict != "" {
-		text = string(h.Verdict) + "; " + text
+		text = clean(string(h.Verdict)) + "; " + text
 	}
 	if h.Sent > 0 {
 		text += fmt.Sprintf(", late by %s (P50), %s (P99), %s at most", figure.Seconds(h.LagP50), figure.Seconds(h.LagP99), figure.Seconds(h.LagMax))

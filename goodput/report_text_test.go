@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -200,4 +203,66 @@ func (noWriter) Write([]byte) (int, error) { return 0, errFull }
 
 func TestReportWriteTextPassesErrorsOn(t *testing.T) {
 	require.ErrorIs(t, (&Report{}).WriteText(noWriter{}), errFull)
+}
+
+// poisoned puts a text that no terminal should see in place of, or behind, every text in decoded JSON. Where a text has
+// to be one that can be read, it stays.
+func poisoned(v any, key, poison string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			v[k] = poisoned(x, k, poison)
+		}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if slices.Contains([]string{"classes", "lost", "lost_rps", "percentiles", "values"}, key) {
+				v[k+poison] = v[k]
+			}
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = poisoned(x, key, poison)
+		}
+	case string:
+		if !slices.Contains([]string{"format", "slo", "start", "from", "to", "outcome"}, key) {
+			return v + poison
+		}
+	}
+	return v
+}
+
+// A report that was read from a file says what its writer wanted. It can neither steer a terminal nor make up lines.
+func TestReportTextOfHostileJSON(t *testing.T) {
+	poison := "\x1b[2J\r\nVERDICT MET\u202e\u009b" + strings.Repeat("y", 3000)
+	a := NewAccumulator(slo.MustParse("e2e p95 < 1ms, x_a p95 < 2"))
+	for i := range 30 {
+		r := request(time.Duration(i)*ms, 5*ms)
+		r.Class, r.Outcome, r.Detail, r.Finish = []string{"", "a"}[i%2], Outcomes()[i%13], "broken", "stop"
+		a.Observe(r)
+	}
+	report := a.Report()
+	report.Health = &ClientHealth{Verdict: Suspect, Reasons: []string{"slow"}, Offered: 30, Sent: 30}
+	report.SLOName = "ours"
+	b, err := json.Marshal(report)
+	require.NoError(t, err)
+	var v any
+	require.NoError(t, json.Unmarshal(b, &v))
+	b, err = json.Marshal(poisoned(v, "", poison))
+	require.NoError(t, err)
+	var back Report
+	require.NoError(t, json.Unmarshal(b, &back))
+	for text := range maps.Keys(map[string]bool{back.String(): true, back.Classes["a"].String(): true}) {
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			assert.NotContains(t, line[:min(len(line), 7)], "VERDICT")
+			assert.Equal(t, -1, strings.IndexFunc(line, func(c rune) bool { return !unicode.IsPrint(c) }), "%q", line)
+			assert.LessOrEqual(t, len([]rune(line)), 1100)
+		}
+	}
+}
+
+// The name of a class does not push aside what there is to warn of.
+func TestReportTextWarnsOfClassesWithLongNames(t *testing.T) {
+	name := strings.Repeat("long", 1000)
+	r := observe(NewAccumulator(slo.MustParse("e2e p95 < 1ms"), WithClasses(slo.Set{name: slo.MustParse("e2e p95 < 1s")})))
+	assert.Contains(t, strings.Join(strings.Fields(r.String()), " "), "…: "+ErrNoRequests.Error())
 }
