@@ -138,9 +138,9 @@ func (a *Accumulator) init() error {
 	if err := a.initWindow(); err != nil {
 		return err
 	}
-	t := &classTable{}
+	t := &classTable{byName: make(map[string]*class, len(a.set))}
 	for _, name := range a.set.Classes() {
-		t = t.with(a.newClass(name))
+		t.add(a.newClass(name))
 	}
 	a.classes.Store(t)
 	return nil
@@ -387,11 +387,19 @@ func (a *Accumulator) book(s *shard) {
 	steps, customs, classes := s.steps, s.customs, a.classes.Load().all
 	for i := range s.entries {
 		e := &s.entries[i]
-		a.seen.add(e.start, e.end)
+		a.see(e)
 		classes[e.class].book(e, steps[:e.steps], customs[:e.customs])
 		steps, customs = steps[e.steps:], customs[e.customs:]
 	}
 	s.empty()
+}
+
+// see notes when a record was. One that was placed before EndWindow, and is beyond the end that this gave, is in the
+// figures all the same. mu is held.
+func (a *Accumulator) see(e *entry) {
+	a.seen.add(e.start, e.end)
+	to := a.to.Load()
+	a.late = a.late || e.has(inCohort) && e.start >= to || e.has(inFlow) && e.end >= to
 }
 
 // bookLong books a record with more steps than a shard holds.
@@ -402,7 +410,7 @@ func (a *Accumulator) bookLong(s *shard, c *class, e *entry, r *Record, m *sampl
 	if len(r.Custom) > 0 {
 		c.addCustoms(s, e, r)
 	}
-	a.seen.add(e.start, e.end)
+	a.see(e)
 	c.book(e, nil, s.customs)
 	var part shard
 	if m.repaired { // what an instant is depends on all before it

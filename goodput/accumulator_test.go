@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -562,4 +565,59 @@ func TestReportIsACopy(t *testing.T) {
 	assert.EqualValues(t, 1, s.classes[0].books.digests[mE2E].Count())
 	assert.EqualValues(t, 1, s.classes[0].books.slices.count(0, cOffered))
 	assert.EqualValues(t, 1, s.classes[0].books.within[0])
+}
+
+// A record can be placed before the window's end is known and booked after it.
+func TestWindowEndedWhileARecordWasOnItsWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		at   time.Duration
+		late bool
+	}{"before the end": {time.Second, false}, "beyond it": {2 * time.Second, true}} {
+		a := NewAccumulator(slo.MustParse("e2e p95 < 1s"), WithWindow(epoch, time.Time{}))
+		observe(a, request(0, ms))
+		r := request(c.at, ms)
+		m := measure(r)
+		start := a.at(r.Start)
+		e := entry{start: start, end: start + m.e2e, outcome: Success, first: -1, flags: a.place(start, start+m.e2e) | isGood}
+		a.EndWindow(epoch.Add(2 * time.Second))
+		s := a.lockShard(0)
+		*s.next() = e
+		s.mu.Unlock()
+		report := a.Report()
+		assert.EqualValues(t, 2, report.Offered, name)
+		assert.Equal(t, c.late, slices.ContainsFunc(report.Warnings, func(w error) bool { return errors.Is(w, ErrWindowEndedLate) }), name)
+	}
+}
+
+// What an accumulator allocates grows with the number of its classes, and not with its square.
+func TestManyNamedClasses(t *testing.T) {
+	allocated := func(n int) float64 {
+		set := slo.Set{}
+		for i := range n {
+			set[strconv.Itoa(i)] = slo.MustParse("e2e p95 < 1s")
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		a := NewAccumulator(slo.MustParse("e2e p95 < 2s"), WithClasses(set))
+		runtime.ReadMemStats(&after)
+		require.Len(t, a.Report().Classes, n)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	few := allocated(100)
+	assert.Less(t, allocated(800)/few, 16.0)
+}
+
+// A shard is a buffer that lives as long as its accumulator: what a record brings must not make it great.
+func TestLongCustomNamesAreNotKept(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("e2e p95 < 1s"))
+	r := request(0, ms)
+	r.Custom = map[slo.Metric]float64{"x_a": 1, slo.Metric("x_" + strings.Repeat("b", 1<<20)): 1}
+	report := observe(a, r)
+	assert.EqualValues(t, 1, report.Notes.IgnoredCustom)
+	assert.Contains(t, report.Percentiles, "x_a")
+	for i := range a.shards {
+		for _, c := range a.shards[i].customs[:cap(a.shards[i].customs)] {
+			assert.LessOrEqual(t, len(c.metric), slo.MaxMetricName)
+		}
+	}
 }

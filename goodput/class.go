@@ -321,7 +321,7 @@ func (c *class) addCustoms(s *shard, e *entry, r *Record) {
 	had := len(s.customs)
 	for m, v := range r.Custom {
 		switch {
-		case !m.Custom():
+		case !m.Custom() || len(m) > slo.MaxMetricName: // which a shard would otherwise hold on to
 			e.ignoredCustoms++
 		case math.IsNaN(v) || math.IsInf(v, 0):
 			e.badCustoms++

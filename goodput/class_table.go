@@ -1,6 +1,8 @@
 package goodput
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,16 +18,27 @@ type classTable struct {
 
 // with is the table with one more class.
 func (t *classTable) with(c *class) *classTable {
-	longer := &classTable{byName: map[string]*class{c.name: c}, named: t.named}
-	for name, c := range t.byName {
-		longer.byName[name] = c
-	}
-	c.index = len(t.all)
-	longer.all = append(t.all[:c.index:c.index], c)
-	if c.name != slo.DefaultClass && c.name != OtherClass {
-		longer.named++
-	}
+	longer := &classTable{byName: maps.Clone(t.byName), all: slices.Clip(t.all), named: t.named}
+	longer.add(c)
 	return longer
+}
+
+// add puts a class into a table that nobody else has yet.
+func (t *classTable) add(c *class) {
+	c.index = len(t.all)
+	t.byName[c.name] = c
+	t.all = append(t.all, c)
+	if !alwaysPlaced(c.name) {
+		t.named++
+	}
+}
+
+// alwaysPlaced are the classes that need no place of their own.
+func alwaysPlaced(name string) bool { return name == slo.DefaultClass || name == OtherClass }
+
+// hasRoom reports whether a class of that name, which is not there yet, can be one of its own.
+func (t *classTable) hasRoom(name string) bool {
+	return alwaysPlaced(name) || t.named < MaxClasses && len(name) <= maxClassName && utf8.ValidString(name)
 }
 
 // overflow is the class of those who have no place of their own; nil where there still is one, or it is not made yet.
@@ -67,8 +80,7 @@ func (a *Accumulator) addClassLocked(name string) (c *class, other bool) {
 	if c, ok := t.byName[name]; ok {
 		return c, false
 	}
-	always := name == slo.DefaultClass || name == OtherClass
-	if !always && (t.named >= MaxClasses || len(name) > maxClassName || !utf8.ValidString(name)) {
+	if !t.hasRoom(name) {
 		c, _ = a.addClassLocked(OtherClass)
 		return c, true
 	}

@@ -96,7 +96,8 @@ func decodeAccumulator(data []byte) (*Accumulator, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	if to > math.MaxInt64 || base > math.MaxInt64 || a.windowed && (base == 0 || int64(to) < a.from) || !a.windowed && a.from != 0 {
+	if to > math.MaxInt64 || base > math.MaxInt64 || a.windowed && (base == 0 || int64(to) < a.from) ||
+		!a.windowed && (a.from != 0 || to != math.MaxInt64) {
 		return nil, errors.New("bad window")
 	}
 	if base > 0 {
@@ -144,7 +145,9 @@ func (d *decoder) classes(a *Accumulator) {
 		had[c.name] = true
 		s.classes = append(s.classes, c)
 	}
-	a.absorb(&s)
+	if err := a.absorb(&s); err != nil {
+		d.fail(err)
+	}
 }
 
 func (e *encoder) class(c *classSnapshot) {
@@ -269,13 +272,7 @@ func (b *books) check(chk *checker) error {
 			return fmt.Errorf("the books of %s do not close", chk.text[i])
 		}
 	}
-	var inSlices [sliceCounts]uint64
-	for row := range b.slices.n {
-		for column := range inSlices {
-			inSlices[column] += b.slices.count(row, column)
-		}
-	}
-	if inSlices[nCohort] != b.offered || inSlices[nGood] != b.good || inSlices[nFailed] != b.offered-success {
+	if b.slices.total(nCohort) != b.offered || b.slices.total(nGood) != b.good || b.slices.total(nFailed) != b.offered-success {
 		return errors.New("the time slices do not add up")
 	}
 	return nil

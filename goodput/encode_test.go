@@ -3,6 +3,7 @@ package goodput
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -186,4 +187,40 @@ func TestMergeOfManyInAnyOrder(t *testing.T) {
 	y, err := json.Marshal(got)
 	require.NoError(t, err)
 	assert.JSONEq(t, string(x), string(y), "time line and batches too")
+}
+
+// manyClasses has two records in each of n classes: one before the window and one in it.
+func manyClasses(prefix string, n int, opts ...Option) *Accumulator {
+	a := NewAccumulator(slo.MustParse("ttft p95 < 20ms, e2e p95 < 1s"), append(opts, WithWindow(epoch, epoch.Add(time.Minute)))...)
+	for i := range n {
+		for _, at := range []time.Duration{-time.Second, time.Second} {
+			r := request(at, 5*ms)
+			r.Class = fmt.Sprint(prefix, i)
+			a.Observe(r)
+		}
+	}
+	return a
+}
+
+func TestMergeOfTooManyClasses(t *testing.T) {
+	a := manyClasses("a", 60)
+	require.NoError(t, a.Merge(manyClasses("b", 10)))
+	r := a.Report()
+	requireBooksClose(t, r)
+	assert.Len(t, r.Classes, MaxClasses+1)
+	assert.EqualValues(t, 12, r.Classes[OtherClass].Notes.OtherClasses, "as if observed: those outside the cohort too")
+
+	// Requests that one SLO has judged cannot go to a class that another one judges.
+	own := WithClasses(slo.Set{OtherClass: slo.MustParse("e2e p95 < 1ms, lag p95 < 1s, itl p95 < 1s")})
+	b := manyClasses("a", 60, own)
+	before := b.Report()
+	require.ErrorIs(t, b.Merge(manyClasses("b", 10, own)), ErrMerge)
+	assert.Equal(t, before.Offered, b.Report().Offered, "nothing was added")
+	require.NoError(t, b.Merge(manyClasses("b", 4, own)), "that many have room")
+	require.NoError(t, b.Merge(manyClasses("b", 4, own)), "and have it again")
+	r = b.Report()
+	requireBooksClose(t, r)
+	assert.EqualValues(t, 60+8, r.Offered)
+	same := WithClasses(slo.Set{OtherClass: slo.MustParse("ttft p95 < 20ms, e2e p95 < 1s")})
+	require.NoError(t, manyClasses("a", 60, same).Merge(manyClasses("b", 10, same)), "it judges alike")
 }

@@ -54,6 +54,9 @@ func (a *Accumulator) snapshot() snapshot {
 // Merge adds what o has counted, as if its records had been observed here. o is not changed. The two have to agree on
 // the SLOs (by fingerprint) and on the window; an error that wraps [ErrMerge] says on what they do not, and then nothing
 // is added. The window of a whole run becomes that of both.
+//
+// Classes beyond [MaxClasses] go to [OtherClass]. Where the set gives that one an SLO of its own, by which their requests
+// were not judged, they cannot: that is such an error too.
 func (a *Accumulator) Merge(o *Accumulator) error {
 	if x, y := a.set.Fingerprint(a.slo), o.set.Fingerprint(o.slo); x != y {
 		return fmt.Errorf("%w: SLO fingerprints %s and %s", ErrMerge, x, y)
@@ -67,11 +70,14 @@ func (a *Accumulator) Merge(o *Accumulator) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.absorb(&s)
-	return nil
+	return a.absorb(&s)
 }
 
-func (a *Accumulator) absorb(s *snapshot) {
+// absorb adds all of a snapshot or, with an error, nothing.
+func (a *Accumulator) absorb(s *snapshot) error {
+	if err := a.checkRoom(s); err != nil {
+		return err
+	}
 	if s.seen.any {
 		a.seen.add(s.seen.first, s.seen.last)
 	}
@@ -81,11 +87,34 @@ func (a *Accumulator) absorb(s *snapshot) {
 		from := &s.classes[i]
 		c, other := a.addClassLocked(from.name)
 		if other {
-			from.books.notes.OtherClasses += from.books.offered
+			from.books.notes.OtherClasses += from.books.slices.total(cOffered)
 		}
 		c.books.merge(&from.books)
 		c.worst.merge(from.late, from.failed)
 	}
+	return nil
+}
+
+// checkRoom refuses classes that would have to go to OtherClass where that judges by another SLO than they did.
+func (a *Accumulator) checkRoom(s *snapshot) error {
+	if own, ok := a.set[OtherClass]; !ok || own.Equal(a.slo) {
+		return nil
+	}
+	t := a.classes.Load()
+	after := classTable{named: t.named}
+	for i := range s.classes {
+		name := s.classes[i].name
+		if _, ok := t.byName[name]; ok {
+			continue
+		}
+		if !after.hasRoom(name) {
+			return fmt.Errorf("%w: over %d classes together, and the class %s has an SLO of its own", ErrMerge, MaxClasses, OtherClass)
+		}
+		if !alwaysPlaced(name) {
+			after.named++
+		}
+	}
+	return nil
 }
 
 // windowText names the window: equal texts, equal windows.

@@ -126,6 +126,14 @@ func (s *timeSlices) add(row, column int, n uint64) { s.counts[row*s.stride()+co
 
 func (s *timeSlices) count(row, column int) uint64 { return s.counts[row*s.stride()+column] }
 
+// total is a column's sum.
+func (s *timeSlices) total(column int) (n uint64) {
+	for row := range s.n {
+		n += s.count(row, column)
+	}
+	return n
+}
+
 func (s *timeSlices) within(objective int) int { return sliceCounts + 2*objective }
 
 func (s *timeSlices) excluded(objective int) int { return sliceCounts + 2*objective + 1 }
