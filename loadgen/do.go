@@ -136,7 +136,12 @@ func expire(rec *goodput.Record, limit time.Duration, o goodput.Outcome) {
 		return
 	}
 	switch rec.Outcome {
-	case goodput.Dropped, o:
+	case goodput.Dropped:
+	case o:
+		// Who notices first that the time is over, the target or the run, is chance.
+		if strings.Contains(rec.Detail, context.DeadlineExceeded.Error()) {
+			rec.Detail = ""
+		}
 	default:
 		rec.Outcome, rec.Detail = o, ""
 	}

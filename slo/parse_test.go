@@ -18,7 +18,7 @@ func TestSpellings(t *testing.T) {
 		"  ttft\tp95.0<2.000 s  ":                 "ttft p95 < 2s",
 		"ttft p99.9 < .5s":                        "ttft p99.9 < 500ms",
 		"ttft p99.99 < 5.s":                       "ttft p99.99 < 5s",
-		"ttft p0.0001 < 1ns":                      "ttft p0.0001 < 1ns",
+		"ttft p1.0001 < 1ns":                      "ttft p1.0001 < 1ns",
 		"ttft p99.9999 < 1us":                     "ttft p99.9999 < 1µs",
 		"ttfo p50 < 1.5µs":                        "ttfo p50 < 1.5µs", // micro sign
 		"lag p50 < 1.5μs":                         "lag p50 < 1.5µs",  // Greek mu

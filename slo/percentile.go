@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Percentile is in percent, above 0 and below 100, with at most four decimals.
+// Percentile is in percent, from 1 to below 100, with at most four decimals.
 type Percentile float64
 
 // The usual percentiles.
@@ -53,6 +53,8 @@ func (p Percentile) check() error {
 		return problemf(ErrPercentile, "a percentile is above 0: write p95")
 	case p == 0:
 		return problemf(ErrPercentile, "p0 asks nothing of anyone: a percentile is above 0 and below 100, such as p95")
+	case p > 0 && p < 1:
+		return problemf(ErrPercentile, "a percentile is in percent, from 1 to below 100: write p95, not p0.95")
 	case p == 100:
 		return problemf(ErrPercentile, "no sample can show that p100 holds: a percentile is below 100, such as p99.9")
 	case p > 100:

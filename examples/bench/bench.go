@@ -134,6 +134,9 @@ func status(r *goodput.Report) int {
 	if r.Offered > 0 && r.Outcomes[goodput.ConnectionError] == r.Offered {
 		return exitUnmeasured
 	}
+	if r.Health != nil && r.Health.Verdict == goodput.Invalid {
+		return exitInconclusive // the figures are the client's
+	}
 	switch r.Verdict {
 	case goodput.Met:
 		return exitMet
@@ -146,6 +149,7 @@ func status(r *goodput.Report) int {
 func writeJSON(w io.Writer, r *goodput.Report) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false) // "ttft p95 < 800ms" is to be read
 	return e.Encode(r)
 }
 

@@ -1,14 +1,16 @@
 // Command bench measures the goodput of one OpenAI-compatible endpoint at one load.
 //
 //	export LLM_URL=http://127.0.0.1:8000/v1/chat/completions LLM_MODEL=your-model LLM_API_KEY=local-key
-//	go run ./examples/bench --requests 200 --concurrency 16 --slo 'ttft p95 < 800ms, e2e p95 < 8s'
+//	go build -o bench ./examples/bench
+//	./bench --requests 200 --concurrency 16 --slo 'ttft p95 < 800ms, e2e p95 < 8s'
 //
 // For a capacity, run it at a ladder of loads; the SLO stays what it was fixed to before the first:
 //
-//	for c in 1 2 4 8 16 32 64; do go run ./examples/bench --requests 500 --concurrency $c --slo-seconds 5; done
+//	for c in 1 2 4 8 16 32 64; do ./bench --requests 500 --concurrency $c --slo-seconds 5; done
 //
 // Its exit status is 0 where the SLO is met, 1 where the endpoint could not be reached or nothing could be measured, 2 for
-// options that cannot be meant, 3 where the SLO is missed, 4 where the verdict is inconclusive or there is no data.
+// options that cannot be meant, 3 where the SLO is missed, 4 where the verdict is inconclusive, there is no data, or the
+// client itself was too busy for its figures to be believed. (go run makes 1 of each of them.)
 package main
 
 import (

@@ -13,6 +13,11 @@ func compare(reports []*goodput.Report) string {
 	if len(reports) < 2 {
 		return "One load shows no curve: give several."
 	}
+	for _, r := range reports {
+		if r.Health != nil && r.Health.Verdict == goodput.Invalid {
+			return "This machine was too busy to make the load that was asked for, so the reports show nothing of the engine and there is nothing to compare."
+		}
+	}
 	last := reports[len(reports)-1]
 	best := reports[0]
 	for _, r := range reports[:len(reports)-1] {

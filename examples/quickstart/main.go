@@ -88,6 +88,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if f.NArg() > 0 {
 		return fmt.Errorf("%q is no option", f.Arg(0))
 	}
+	if s.duration <= 0 || s.warmup < 0 {
+		return errors.New("--duration has to be above 0, and --warmup not below")
+	}
 	if s.records != "" {
 		if err := os.MkdirAll(s.records, 0o755); err != nil {
 			return err
@@ -95,13 +98,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "%d simulated engines on loopback, each with the parameters\n  %s\n", len(loads), describe(engine()))
 	fmt.Fprintf(stdout, "Chat traffic with the lengths of %s,\nat %v requests/s side by side: %v to warm up, %v to measure, and what is then in flight.\n\n",
-		workload.AzureConversation(), &loads, s.warmup, s.duration)
+		workload.AzureConversation().Name, &loads, s.warmup, s.duration)
 
+	fmt.Fprintf(stderr, "measuring, for at most %v …\n", s.warmup+s.duration+timeout)
 	reports := make([]*goodput.Report, len(loads))
 	errs := make([]error, len(loads))
 	var all sync.WaitGroup
 	for i, rate := range loads {
-		all.Go(func() { reports[i], errs[i] = s.measure(ctx, rate) })
+		all.Go(func() { reports[i], errs[i] = s.measure(ctx, rate, overHTTP) })
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -114,17 +118,30 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// measure starts an engine, puts a load on it and reports.
-func (s *setting) measure(ctx context.Context, rate float64) (_ *goodput.Report, err error) {
+// timeout is no longer than the warm-up: what that left behind is over when measuring begins.
+const timeout = 9 * time.Second
+
+// overHTTP starts an engine behind HTTP on loopback and carries plans out on it, in real time.
+func overHTTP() (run loadgen.Runner, stop func(), err error) {
 	url, stop, err := serve()
+	if err != nil {
+		return nil, nil, err
+	}
+	target, err := openai.New(openai.Config{BaseURL: url, Model: engine().Model})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return loadgen.RunnerOf(target), stop, nil
+}
+
+// measure starts an engine, puts a load on it and reports.
+func (s *setting) measure(ctx context.Context, rate float64, start func() (loadgen.Runner, func(), error)) (_ *goodput.Report, err error) {
+	run, stop, err := start()
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	target, err := openai.New(openai.Config{BaseURL: url, Model: engine().Model})
-	if err != nil {
-		return nil, err
-	}
 	requests, err := workload.NewSynthetic(workload.AzureConversation(), workload.WithSeed(s.seed), workload.WithSaltSeed(s.seed))
 	if err != nil {
 		return nil, err
@@ -135,7 +152,7 @@ func (s *setting) measure(ctx context.Context, rate float64) (_ *goodput.Report,
 		Workload: requests.Requests(),
 		Warmup:   s.warmup,
 		Duration: s.duration,
-		Timeout:  9 * time.Second, // no longer than the warm-up: what it left behind is over when measuring begins
+		Timeout:  timeout,
 	}
 	if s.records != "" {
 		f, err := os.Create(filepath.Join(s.records, fmt.Sprintf("%g-rps.jsonl", rate)))
@@ -145,7 +162,7 @@ func (s *setting) measure(ctx context.Context, rate float64) (_ *goodput.Report,
 		defer func() { err = errors.Join(err, f.Close()) }()
 		plan.Records = f
 	}
-	result, err := loadgen.Run(ctx, target, plan)
+	result, err := run(ctx, plan)
 	if err != nil {
 		return nil, err
 	}

@@ -2,15 +2,17 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/llmsim"
 )
 
 func report(offered, throughput, goodputRate float64) *goodput.Report {
@@ -30,18 +32,48 @@ func TestTheSentenceSaysWhatTheReportsShow(t *testing.T) {
 	assert.Contains(t, compare([]*goodput.Report{report(1, 1, 1)}), "no curve")
 }
 
+// virtual carries plans out on the same engine without HTTP and in no time.
+func virtual() (loadgen.Runner, func(), error) { return llmsim.Runner(engine()), func() {}, nil }
+
+func at(t *testing.T, loads ...float64) (reports []*goodput.Report) {
+	s := setting{slo: objective, warmup: 9 * time.Second, duration: 18 * time.Second, seed: 1}
+	for _, rate := range loads {
+		r, err := s.measure(t.Context(), rate, virtual)
+		require.NoError(t, err)
+		reports = append(reports, r)
+	}
+	return reports
+}
+
+func TestTheEngineIsFastEnoughWhenIdle(t *testing.T) {
+	for _, r := range at(t, 0.5, 2) {
+		assert.Equal(t, 1.0, r.Attainment)
+		assert.Equal(t, goodput.Valid, r.Health.Verdict)
+	}
+}
+
 func TestLowLoadsGetTheOppositeSentence(t *testing.T) {
+	assert.Contains(t, compare(at(t, 12, 20, 36)), "its users get less of it in time")
+	assert.Contains(t, compare(at(t, 2, 4, 8)), "not past its limit")
+}
+
+func TestABusyClientComparesNothing(t *testing.T) {
+	r := report(1, 1, 1)
+	r.Health = &goodput.ClientHealth{Verdict: goodput.Invalid}
+	assert.Contains(t, compare([]*goodput.Report{report(1, 1, 1), r}), "nothing to compare")
+}
+
+func TestItRuns(t *testing.T) {
 	var out, errs bytes.Buffer
 	dir := t.TempDir()
-	require.NoError(t, run(context.Background(), []string{"--rates", "8,40", "--warmup", "0s", "--duration", "1s", "--slo", "e2e p50 < 1m",
-		"--records", dir}, &out, &errs), errs.String())
-	assert.Contains(t, out.String(), "not past its limit")
+	require.NoError(t, run(t.Context(), []string{"--rates", "8,40", "--warmup", "0s", "--duration", "1s", "--records", dir}, &out, &errs), errs.String())
 	f, err := os.Open(filepath.Join(dir, "40-rps.jsonl"))
 	require.NoError(t, err)
 	defer f.Close()
 	r, err := goodput.ReadReport(f)
 	require.NoError(t, err)
 	assert.Contains(t, out.String(), r.String(), "the records give the report that was printed")
+	assert.Error(t, run(t.Context(), []string{"--duration", "0s"}, &out, &errs))
 }
 
 func TestRatesThatCannotBeMeant(t *testing.T) {
