@@ -64,7 +64,7 @@ func TestMM1(t *testing.T) {
 	const mu, T = 100.0, 0.1
 	n, within := 1_000_000, 0.03
 	if raceEnabled { // twenty times as slow, and this is one goroutine
-		n, within = 50_000, 0.05
+		n, within = 20_000, 0.1
 	}
 	lambda := mu - math.Log(20)/T
 	s := slo.MustParse("e2e p95 < 100ms")
