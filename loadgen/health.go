@@ -39,27 +39,30 @@ func DefaultHealth() HealthLimits {
 // lags is how late a client sent its requests. Waiting for a place in flight is not its fault, and not in here; it is in
 // the lag of each record.
 type lags struct {
-	digest          *percentile.Digest // s
-	due, sent       time.Time          // when the last request could have been sent, and when it was
-	exhausted, over uint64             // dropped for lack of a descriptor or a port, and at the limit of requests in flight
+	values          *percentile.Recorder // s
+	due, sent       time.Time            // when the last request could have been sent, and when it was
+	exhausted, over uint64               // dropped for lack of a descriptor or a port, and at the limit of requests in flight
 }
 
-func newLags(start time.Time) lags { return lags{digest: percentile.New(), due: start, sent: start} }
+func newLags(start time.Time) lags {
+	return lags{values: percentile.NewRecorder(), due: start, sent: start}
+}
 
-func (l *lags) add(c *Call, r *goodput.Record) {
+// add counts a request, and says how late it was sent, in s; NaN: it was not.
+func (l *lags) add(c *Call, r *goodput.Record) float64 {
 	switch {
 	case c.handed.IsZero():
 		if r.Outcome == goodput.Dropped {
 			l.over++
 		}
-		return
+		return math.NaN()
 	case r.Outcome == goodput.Dropped:
 		l.exhausted++
-		return
+		return math.NaN()
 	}
 	sent := c.Start.Add(r.Sent)
-	l.digest.Add(max(0, sent.Sub(c.ready)).Seconds())
 	l.due, l.sent = later(l.due, c.ready), later(l.sent, sent)
+	return max(0, sent.Sub(c.ready)).Seconds()
 }
 
 func later(a, b time.Time) time.Time {
@@ -92,9 +95,10 @@ func tightest(p *Plan) float64 {
 // health is the client's condition over the whole run.
 func (t *tally) health() *goodput.ClientHealth {
 	l := &t.lags
+	values := l.values.Snapshot()
 	h := &goodput.ClientHealth{
 		Verdict: goodput.Valid, Offered: t.offered, Sent: t.sent - l.exhausted, Retried: t.retried,
-		LagP50: l.digest.Quantile(0.5), LagP99: l.digest.Quantile(0.99), LagMax: l.digest.Max(),
+		LagP50: values.Quantile(0.5), LagP99: values.Quantile(0.99), LagMax: values.Max(),
 	}
 	limits := DefaultHealth()
 	judge := func(v, suspect, invalid float64, reason string, args ...any) {

@@ -208,6 +208,22 @@ func mix(seed uint64) uint64 {
 	return max(1, z^z>>31)
 }
 
+// load is the plan's load, for people.
+func (p *Plan) load() string {
+	if p.Arrivals != nil {
+		s := p.Arrivals.String()
+		if p.MaxInFlight > 0 {
+			s += fmt.Sprintf(", at most %d in flight, else %v", p.MaxInFlight, p.Overflow)
+		}
+		return s
+	}
+	s := fmt.Sprintf("closed loop of %d", p.Concurrency)
+	if p.ThinkTime > 0 {
+		s += fmt.Sprintf(", think time %v", p.ThinkTime)
+	}
+	return s
+}
+
 // steady says that the window is the steady state and not the whole run.
 func (p *Plan) steady() bool { return p.Duration > 0 || p.Warmup > 0 || p.WarmupRequests > 0 }
 

@@ -413,6 +413,25 @@ func TestPlanNeedsAMetric(t *testing.T) {
 	assert.Contains(t, err.Error(), `Plan.Classes["chat"]: `)
 }
 
+func TestRecordsHeaderSaysTheLoad(t *testing.T) {
+	for load, p := range map[string]Plan{
+		"constant 5/s, at most 3 in flight, else drop": {Arrivals: Constant{Rate: 5}, MaxInFlight: 3, Overflow: Drop},
+		"poisson 5/s, seed 9":                          {Arrivals: Poisson{Rate: 5, Seed: 9}, Warmup: time.Minute},
+		"closed loop of 7, think time 1s":              {Concurrency: 7, ThinkTime: time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var file bytes.Buffer
+			p.SLO, p.Requests, p.Records = e2e, 1, &file
+			_, err := Run(t.Context(), described{takes(0), Description{Name: "a server\nof\x00 two lines"}}, p)
+			require.NoError(t, err)
+			rr, err := goodput.ReadRecords(&file)
+			require.NoError(t, err)
+			assert.Equal(t, map[string]string{"target": "a server of two lines", "load": load}, rr.Header().About)
+			assert.Equal(t, p.Warmup > 0, rr.Header().Window.Open)
+		})
+	}
+}
+
 func TestOverflowString(t *testing.T) {
 	assert.Equal(t, "wait drop Overflow(7)", Wait.String()+" "+Drop.String()+" "+Overflow(7).String())
 }

@@ -87,9 +87,12 @@ func (t *ticker) due(now time.Time) bool {
 	if t.off || t.f == nil || now.Before(t.at) {
 		return false
 	}
-	t.at = t.at.Add(now.Sub(t.at)/Pace*Pace + Pace)
+	t.at = nextTick(t.at, now)
 	return true
 }
+
+// nextTick is the first tick after now: ticks that were missed are not made up for.
+func nextTick(at, now time.Time) time.Time { return at.Add(now.Sub(at)/Pace*Pace + Pace) }
 
 // fill completes p with the rates since the last call.
 func (t *ticker) fill(p *Progress, flow uint64) {

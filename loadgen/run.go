@@ -221,7 +221,7 @@ func (r *client) watch() (stop func()) {
 		defer close(done)
 		var p pacer
 		defer p.stop()
-		for at := r.b.start.Add(Pace); ; at = at.Add(Pace) {
+		for at := r.b.start.Add(Pace); ; at = nextTick(at, time.Now()) {
 			p.until(at, quit)
 			select {
 			case <-quit:

@@ -586,6 +586,16 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+// Calls that a slow Progress misses are not made up for.
+func TestSlowProgress(t *testing.T) {
+	var at []time.Duration
+	res, _ := run(t, takes(0), Plan{SLO: e2e, Arrivals: Constant{Rate: 10.1}, Duration: 10 * time.Second, Progress: func(p Progress) {
+		at = append(at, p.Elapsed)
+		time.Sleep(2500 * ms)
+	}})
+	assert.Equal(t, []time.Duration{time.Second, 4 * time.Second, 7 * time.Second, res.Elapsed}, at)
+}
+
 // The books close whatever targets do, and nothing is left behind.
 func TestBooksCloseUnderFaults(t *testing.T) {
 	n := fewerIfRace(20_000)

@@ -3,6 +3,7 @@ package loadgen
 import (
 	"errors"
 	"maps"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ func newTally(p *Plan, d Description, start time.Time) (*tally, error) {
 		return t, nil
 	}
 	h := goodput.RecordsHeader{Start: start, SLO: p.SLO, Classes: p.Classes, About: map[string]string{}}
+	h.About["load"] = p.load()
 	if d.Name != "" {
 		h.About["target"] = clean(d.Name)
 	}
@@ -131,7 +133,7 @@ func (t *tally) end(c *Call, r *goodput.Record, s *schedule, now time.Time) obse
 	if r.Attempts > 1 {
 		t.retried++
 	}
-	t.lags.add(c, r)
+	o := observer{t: t, lag: t.lags.add(c, r)}
 	if c.Request.InputTokens > 0 && r.InputTokens > 0 {
 		t.asked += uint64(c.Request.InputTokens)
 		t.counted += uint64(r.InputTokens)
@@ -139,12 +141,11 @@ func (t *tally) end(c *Call, r *goodput.Record, s *schedule, now time.Time) obse
 	switch {
 	case t.early(r, s, now):
 		t.held = append(t.held, cloneRecord(r))
-		return observer{t, nil}
-	case t.acc == nil: // it ended before the window began
-		return observer{t, nil}
+	case t.acc != nil: // else it ended before the window began
+		t.endWindow(r, s)
+		o.acc = t.acc
 	}
-	t.endWindow(r, s)
-	return observer{t, t.acc}
+	return o
 }
 
 func cloneRecord(r *goodput.Record) *goodput.Record {
@@ -158,6 +159,7 @@ func cloneRecord(r *goodput.Record) *goodput.Record {
 type observer struct {
 	t   *tally
 	acc *goodput.Accumulator // nil: not now
+	lag float64              // s; NaN: none
 }
 
 func (o observer) observe(r *goodput.Record) {
@@ -165,6 +167,9 @@ func (o observer) observe(r *goodput.Record) {
 		o.acc.Observe(r)
 	}
 	t := o.t
+	if !math.IsNaN(o.lag) {
+		t.lags.values.Add(o.lag)
+	}
 	if t.judge != nil && t.judge.Good(r) {
 		t.good.Add(1)
 	}
