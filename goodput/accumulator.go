@@ -2,8 +2,10 @@ package goodput
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -166,14 +168,7 @@ func (a *Accumulator) initWindow() error {
 }
 
 func cloneSLO(s slo.SLO) slo.SLO {
-	s.Objectives = append([]slo.Objective(nil), s.Objectives...)
-	if s.Undefined != nil {
-		rules := make(map[slo.Metric]slo.UndefinedRule, len(s.Undefined))
-		for m, r := range s.Undefined {
-			rules[m] = r
-		}
-		s.Undefined = rules
-	}
+	s.Objectives, s.Undefined = slices.Clone(s.Objectives), maps.Clone(s.Undefined)
 	return s
 }
 

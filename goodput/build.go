@@ -1,6 +1,7 @@
 package goodput
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -334,22 +335,12 @@ func (c *classSnapshot) worstRequests(name string) []WorstRequest {
 		from []worstOne
 		to   *[]WorstRequest
 	}{{c.late, &l}, {c.failed, &f}} {
-		slices.SortStableFunc(kind.from, func(a, b worstOne) int { return compare(b.score, a.score) })
+		slices.SortStableFunc(kind.from, func(a, b worstOne) int { return cmp.Compare(b.score, a.score) })
 		for i := range kind.from {
 			*kind.to = append(*kind.to, kind.from[i].request(name, c.checker))
 		}
 	}
 	return mixWorst(l, f)
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func mixWorst(late, failed []WorstRequest) []WorstRequest {
@@ -370,16 +361,9 @@ func worstOf(classes map[string]*Report) []WorstRequest {
 			}
 		}
 	}
-	slices.SortStableFunc(late, func(a, b WorstRequest) int { return compare(orZero(b.Excess), orZero(a.Excess)) })
+	slices.SortStableFunc(late, func(a, b WorstRequest) int { return cmp.Compare(b.Excess, a.Excess) }) // NaN comes last
 	slices.SortStableFunc(failed, func(a, b WorstRequest) int {
-		return compare(b.Values[string(slo.E2E)], a.Values[string(slo.E2E)])
+		return cmp.Compare(b.Values[string(slo.E2E)], a.Values[string(slo.E2E)])
 	})
 	return mixWorst(late, failed)
-}
-
-func orZero(x float64) float64 {
-	if math.IsNaN(x) {
-		return 0
-	}
-	return x
 }

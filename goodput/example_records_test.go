@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -28,12 +27,12 @@ func chatRun(start time.Time) (records []*goodput.Record) {
 	return records
 }
 
-func ExampleReport_WriteText() {
+func ExampleReport_String() {
 	a := goodput.NewAccumulator(slo.Chat())
 	for _, r := range chatRun(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)) {
 		a.Observe(r)
 	}
-	a.Report().WriteText(os.Stdout)
+	fmt.Print(a.Report())
 	// Output:
 	// SLO         MISSED: ttft p95 < 800ms, e2e p95 < 8s, error_rate < 1%
 	// Goodput     8.75 of 9.83 requests/s (89.0% of throughput), 175 of 197 output tokens/s

@@ -49,41 +49,27 @@ type healthFields ClientHealth
 // healthLine is ClientHealth as JSON: the numbers that may be absent take the place of the fields of their name.
 type healthLine struct {
 	healthFields
-	LagP50 *float64 `json:"lag_p50_s"`
-	LagP99 *float64 `json:"lag_p99_s"`
-	LagMax *float64 `json:"lag_max_s"`
+	LagP50 number `json:"lag_p50_s"`
+	LagP99 number `json:"lag_p99_s"`
+	LagMax number `json:"lag_max_s"`
 }
 
 // MarshalJSON writes the keys in the fields' tags, null for a lag that there is not.
 func (h ClientHealth) MarshalJSON() ([]byte, error) {
-	l := healthLine{healthFields: healthFields(h)}
-	if h.Sent > 0 {
-		l.LagP50, l.LagP99, l.LagMax = numberOrNull(h.LagP50), numberOrNull(h.LagP99), numberOrNull(h.LagMax)
+	l := healthLine{healthFields(h), number(h.LagP50), number(h.LagP99), number(h.LagMax)}
+	if h.Sent == 0 {
+		l.LagP50, l.LagP99, l.LagMax = noNumber, noNumber, noNumber
 	}
 	return json.Marshal(l)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. A lag that is null or absent is NaN.
 func (h *ClientHealth) UnmarshalJSON(data []byte) error {
-	var l healthLine
+	l := healthLine{LagP50: noNumber, LagP99: noNumber, LagMax: noNumber}
 	if err := json.Unmarshal(data, &l); err != nil {
 		return err
 	}
 	*h = ClientHealth(l.healthFields)
-	h.LagP50, h.LagP99, h.LagMax = numberOrNaN(l.LagP50), numberOrNaN(l.LagP99), numberOrNaN(l.LagMax)
+	h.LagP50, h.LagP99, h.LagMax = float64(l.LagP50), float64(l.LagP99), float64(l.LagMax)
 	return nil
-}
-
-func numberOrNull(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
-func numberOrNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
 }

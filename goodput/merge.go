@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // ErrMerge is what the errors of [Accumulator.Merge] wrap: the two do not measure the same.
@@ -126,9 +127,7 @@ func (a *Accumulator) windowText() string {
 	case w.Kind == WholeRun:
 		return string(WholeRun)
 	case w.Open:
-		return fmt.Sprintf("from %s, open", w.From.Format(timeFormat))
+		return fmt.Sprintf("from %s, open", w.From.Format(time.RFC3339Nano))
 	}
-	return fmt.Sprintf("from %s to %s (included: %t)", w.From.Format(timeFormat), w.To.Format(timeFormat), w.ToIncluded)
+	return fmt.Sprintf("from %s to %s (included: %t)", w.From.Format(time.RFC3339Nano), w.To.Format(time.RFC3339Nano), w.ToIncluded)
 }
-
-const timeFormat = "2006-01-02T15:04:05.999999999Z07:00"

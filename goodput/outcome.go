@@ -1,6 +1,9 @@
 package goodput
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Outcome is how an offered request ended. Each ends in exactly one. Its text form, in JSON too, is its name:
 // "success", "rate_limited", and so on. The zero Outcome is none of them: nobody said. An [Accumulator] books a record
@@ -88,9 +91,5 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 type OutcomeError struct{ Name string }
 
 func (e *OutcomeError) Error() string {
-	name := e.Name
-	if len(name) > 40 {
-		name = name[:40] + "…"
-	}
-	return fmt.Sprintf("goodput: no such outcome: %q (one of success, timeout, rate_limited, rejected, server_error, client_error, connection_error, cancelled, truncated, empty, malformed, dropped, unfinished)", name)
+	return fmt.Sprintf("goodput: no such outcome: %.40q (one of %s)", e.Name, strings.Join(outcomeNames[1:], ", "))
 }

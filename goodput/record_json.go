@@ -16,16 +16,14 @@ import (
 // The bounds of a record's JSON. They keep small what a damaged or hostile file can do, and every sum of a start and an
 // offset within int64 nanoseconds.
 const (
-	maxRecordLine = 16 << 20                          // bytes of one record
-	maxNanos      = int64(100 * 365 * 24 * time.Hour) // of an instant from Start, and of Start from the start of a file
-	maxEvents     = 1 << 20                           // token events of a record
-	maxCount      = math.MaxInt32                     // tokens of an event or a request, attempts: an int on every machine
-	maxClass      = 256                               // bytes
-	maxFinish     = 256                               // bytes; a longer one is cut
-	maxDetail     = 1024                              // bytes; a longer one is cut
-	maxMetrics    = 64                                // entries of Custom, and of Limits
-	maxMetricName = 64                                // bytes
-	maxLimitNanos = 1 << 51                           // 26 days: up to there a float64 of seconds tells nanoseconds apart
+	maxRecordLine = 16 << 20      // bytes of one record
+	maxEvents     = 1 << 20       // token events of a record
+	maxCount      = math.MaxInt32 // tokens of an event or a request, attempts: an int on every machine
+	maxClass      = 256           // bytes
+	maxFinish     = 256           // bytes; a longer one is cut
+	maxDetail     = 1024          // bytes; a longer one is cut
+	maxMetrics    = 64            // entries of Custom, and of Limits
+	maxLimitNanos = 1 << 51       // 26 days: up to there a float64 of seconds tells nanoseconds apart
 )
 
 // A RecordError says which field of a record cannot be meant, by its JSON key, and why. No text of a request or an
@@ -97,8 +95,8 @@ func checkNames(field string, m map[slo.Metric]float64) error {
 		return badField(field, "%d metrics, at most %d", len(m), maxMetrics)
 	}
 	for name := range m {
-		if len(name) > maxMetricName || !utf8.ValidString(string(name)) {
-			return badField(field, "the name of a metric is over %d bytes long or not UTF-8", maxMetricName)
+		if len(name) > slo.MaxMetricName || !utf8.ValidString(string(name)) {
+			return badField(field, "the name of a metric is over %d bytes long or not UTF-8", slo.MaxMetricName)
 		}
 	}
 	return nil
@@ -112,7 +110,7 @@ func checkYear(t time.Time) error {
 	return nil
 }
 
-func inNanos(n int64) bool { return -maxNanos <= n && n <= maxNanos }
+func inNanos(n int64) bool { return -maxOffset <= n && n <= maxOffset }
 
 // limitNanos is a threshold on m in nanoseconds. It is not ok where m is no time, or v not a whole number of them.
 func limitNanos(m slo.Metric, v float64) (ns int64, ok bool) {

@@ -160,7 +160,7 @@ func many[K ~string](n int) map[K]float64 {
 }
 
 func TestRecordJSONRefusesToWrite(t *testing.T) {
-	century := time.Duration(maxNanos)
+	century := time.Duration(maxOffset)
 	for _, c := range []struct {
 		name, field string
 		r           Record

@@ -212,7 +212,7 @@ type Notes struct {
 	UsageBelow    uint64 `json:"usage_below,omitempty"`    // the server's output-token count is below the tokens that were seen; the seen count
 	NoOutcome     uint64 `json:"no_outcome,omitempty"`     // no valid outcome: booked as server_error
 	Repaired      uint64 `json:"repaired,omitempty"`       // times that cannot be meant, put right as Observe says
-	Refused       uint64 `json:"refused,omitempty"`        // no Start, or one over 100 years from the others: in no figure
+	Refused       uint64 `json:"refused,omitempty"`        // no Start, or one that is not between the years 1970 and 2150: in no figure
 	BadCustom     uint64 `json:"bad_custom,omitempty"`     // a custom value was NaN or infinite: absent
 	IgnoredCustom uint64 `json:"ignored_custom,omitempty"` // a custom metric beyond the number that a report carries
 	OtherClasses  uint64 `json:"other_classes,omitempty"`  // booked under "other": too many classes

@@ -13,6 +13,8 @@ import (
 // number is a float64 that is null in JSON where it is not finite.
 type number float64
 
+var noNumber = number(math.NaN())
+
 func (n number) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
 		return []byte("null"), nil
@@ -22,7 +24,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 
 func (n *number) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
-		*n = number(math.NaN())
+		*n = noNumber
 		return nil
 	}
 	return json.Unmarshal(b, (*float64)(n))
@@ -51,7 +53,7 @@ func (v interval) MarshalJSON() ([]byte, error) {
 }
 
 func (v *interval) UnmarshalJSON(b []byte) error {
-	*v = interval{number(math.NaN()), number(math.NaN())}
+	*v = interval{noNumber, noNumber}
 	if string(b) == "null" {
 		return nil
 	}

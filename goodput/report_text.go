@@ -3,7 +3,6 @@ package goodput
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -25,12 +24,6 @@ func (r *Report) String() string {
 		r.textCounted(), r.textWarnings()}
 	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
 	return strings.Join(sections, "\n")
-}
-
-// WriteText writes String to w.
-func (r *Report) WriteText(w io.Writer) error {
-	_, err := io.WriteString(w, r.String())
-	return err
 }
 
 // label is the beginning of a line that is no table.

@@ -1,7 +1,6 @@
 package goodput
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -102,9 +101,6 @@ func TestReportText(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, string(want), text)
 
-			var b bytes.Buffer
-			require.NoError(t, r.WriteText(&b))
-			assert.Equal(t, text, b.String())
 			for line := range strings.Lines(text) {
 				line = strings.TrimSuffix(line, "\n")
 				assert.LessOrEqual(t, figure.Width(line), 100, "%s", line)
@@ -195,14 +191,6 @@ func TestReportTextOfNothing(t *testing.T) {
 	assert.Contains(t, text, "Goodput     – (the window has no length)")
 	assert.Contains(t, text, "Attainment  – (no request started in the window)")
 	assert.True(t, math.IsNaN(r.GoodputRPS))
-}
-
-type noWriter struct{}
-
-func (noWriter) Write([]byte) (int, error) { return 0, errFull }
-
-func TestReportWriteTextPassesErrorsOn(t *testing.T) {
-	require.ErrorIs(t, (&Report{}).WriteText(noWriter{}), errFull)
 }
 
 // poisoned puts a text that no terminal should see in place of, or behind, every text in decoded JSON. Where a text has

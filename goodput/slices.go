@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 )
 
 // maxSlices is how many time slices are kept. When a run outgrows them, neighbours are added together in pairs.
@@ -147,8 +148,8 @@ func (s *timeSlices) value(row, series int, x float64) {
 
 func (s *timeSlices) clone() *timeSlices {
 	c := *s
-	c.counts = append([]uint64(nil), s.counts...)
-	c.sums = append([]float64(nil), s.sums...)
+	c.counts = slices.Clone(s.counts)
+	c.sums = slices.Clone(s.sums)
 	return &c
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Bounds of what a record can say; see [Accumulator.Observe].
 const (
-	maxOffset = int64(100 * 365 * 24 * time.Hour) // of an instant from Start, ns
+	maxOffset = int64(100 * 365 * 24 * time.Hour) // of an instant from Start, and of Start from the start of a file; ns
 	maxTokens = int64(1) << 31                    // of a request, and of one event
 )
 

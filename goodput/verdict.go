@@ -305,16 +305,8 @@ func targetOf(o slo.Objective) float64 {
 // joint is the verdict of all together: missed if one is, else no data if one has none, else inconclusive if one is,
 // else met.
 func joint(verdicts ...Verdict) Verdict {
-	has := func(v Verdict) bool {
-		for _, one := range verdicts {
-			if one == v {
-				return true
-			}
-		}
-		return false
-	}
 	for _, v := range []Verdict{Missed, NoData, Inconclusive} {
-		if has(v) {
+		if slices.Contains(verdicts, v) {
 			return v
 		}
 	}
