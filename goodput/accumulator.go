@@ -183,7 +183,11 @@ func (a *Accumulator) at(t time.Time) int64 {
 	if base == nil {
 		base = a.setBase(t)
 	}
-	return max(base.UnixNano()+int64(t.Sub(*base)), 0)
+	from, since := base.UnixNano(), int64(t.Sub(*base))
+	if since > math.MaxInt64-from {
+		return math.MaxInt64
+	}
+	return max(from+since, 0)
 }
 
 func (a *Accumulator) setBase(t time.Time) *time.Time {
@@ -209,7 +213,7 @@ func (a *Accumulator) endWindow(to time.Time, included bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	outside := max(a.at(to), a.from)
-	if included {
+	if included && outside < math.MaxInt64 {
 		outside++
 	}
 	if outside >= a.to.Load() {

@@ -621,3 +621,22 @@ func TestLongCustomNamesAreNotKept(t *testing.T) {
 		}
 	}
 }
+
+func TestWindowEndedAtTheEndsOfTime(t *testing.T) {
+	for year, length := range map[int]float64{-100: 0, 1: 0, 1969: 0, 2300: 1, 9999: 1, 200_000_000_000: 1} { // as long as it is open: 1 s
+		for _, included := range []bool{true, false} {
+			a := NewAccumulator(slo.MustParse("e2e p95 < 1s"), WithWindow(epoch, time.Time{}))
+			end := a.EndWindow
+			if included {
+				end = a.EndWindowWith
+			}
+			end(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC))
+			r := observe(a, request(0, time.Second))
+			assert.Equal(t, length, r.WindowS, "%d", year)
+			assert.Equal(t, length > 0, r.Window.Open, "%d", year)
+			b, err := a.MarshalBinary()
+			require.NoError(t, err)
+			require.NoError(t, new(Accumulator).UnmarshalBinary(b), "%d", year)
+		}
+	}
+}
