@@ -103,7 +103,7 @@ func (r *Report) attainmentText() string {
 	}
 	text := fmt.Sprintf("%s of %s requests were good", figure.Share(r.Attainment), figure.Count(r.Offered))
 	if math.IsNaN(r.AttainmentCI[0]) {
-		return text + " (too short a run for an interval)"
+		return text + " (too much alike for an interval)"
 	}
 	return fmt.Sprintf("%s (%s interval %s)", text, figure.Percent(r.Confidence), fromTo(r.AttainmentCI))
 }
@@ -235,6 +235,11 @@ func (r *Report) textBooks() string {
 		}
 	}
 	text := figure.WrapWords(label("Requests"), books, textWidth)
+	for _, o := range Outcomes() {
+		if detail := r.detailOf(o); r.Outcomes[o] > 0 && detail != "" {
+			text += figure.Wrap(label(""), "for one, "+o.String()+": "+detail, textWidth)
+		}
+	}
 	if r.Undecided > 0 {
 		text += figure.Wrap(label("Undecided"), fmt.Sprintf("%s of the unfinished could still have become good: attainment is %s",
 			figure.Count(r.Undecided), fromTo(r.AttainmentBounds)), textWidth)
@@ -244,6 +249,16 @@ func (r *Report) textBooks() string {
 			figure.Count(r.Notes.Limits)), textWidth)
 	}
 	return text
+}
+
+// detailOf is what one of the worst requests with that outcome said of it.
+func (r *Report) detailOf(o Outcome) string {
+	for _, w := range r.Worst {
+		if w.Outcome == o && w.Detail != "" {
+			return clean(w.Detail)
+		}
+	}
+	return ""
 }
 
 // twins are what a metric is compared with: where all its figures are the same, it says nothing of its own.
@@ -272,10 +287,14 @@ func (r *Report) textPercentiles() string {
 	number := func(_ string, v float64) string { return figure.Number(v) }
 	t.rows("Length", []string{"input_tokens", "output_tokens"}, number)
 	t.rows("Measured", own, number)
-	if t.thin {
-		return t.String() + thinMark + " fewer values than the percentile takes: it lies next to the greatest of them\n"
+	text := t.String()
+	if d, ok := r.Percentiles[string(slo.Speed)]; ok && slices.ContainsFunc(r.allObjectives(), func(o objectiveOf) bool { return o.Objective.Metric == slo.Speed }) {
+		text += "speed: higher is better, so the slow ones are not those on the right; the slowest was " + figure.Number(d.Min) + " tok/s\n"
 	}
-	return t.String()
+	if t.thin {
+		return text + thinMark + " fewer values than the percentile takes: it lies next to the greatest of them\n"
+	}
+	return text
 }
 
 // sameFigures reports whether the distributions of two metrics print alike.

@@ -254,3 +254,16 @@ func TestReportTextWarnsOfClassesWithLongNames(t *testing.T) {
 	r := observe(NewAccumulator(slo.MustParse("e2e p95 < 1ms"), WithClasses(slo.Set{name: slo.MustParse("e2e p95 < 1s")})))
 	assert.Contains(t, strings.Join(strings.Fields(r.String()), " "), "…: "+ErrNoRequests.Error())
 }
+
+func TestReportTextSaysWhatFailuresSaid(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("speed p50 >= 20tok/s"))
+	for i := range 30 {
+		start := time.Unix(int64(1000+i), 0)
+		a.Observe(&Record{Start: start, End: ms, Outcome: ClientError, Detail: "HTTP status 401: no such key\x1b[2J"})
+		a.Observe(&Record{Start: start, Tokens: []Token{{At: ms}, {At: 101 * ms}}, End: 101 * ms, Outcome: Success})
+	}
+	text := a.Report().String()
+	assert.Contains(t, text, "for one, client_error: HTTP status 401: no such key")
+	assert.NotContains(t, text, "\x1b")
+	assert.Contains(t, text, "the slowest was 10 tok/s")
+}
