@@ -20,6 +20,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+
+	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/openai"
 )
 
 // The exit statuses.
@@ -47,7 +50,19 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return exitUsage
 	}
 	report, err := bench(ctx, o, stderr)
-	if err != nil {
+	var config *openai.ConfigError
+	var plan *loadgen.PlanError
+	switch {
+	case errors.As(err, &config):
+		fmt.Fprintf(stderr, "bench: %v (LLM_URL, LLM_MODEL and LLM_API_KEY say where to go: the URL whole, or up to /v1, from http:// on)\n", err)
+		return exitUsage
+	case errors.As(err, &plan) && errors.Is(err, loadgen.ErrNotGiven) && o.noStream:
+		fmt.Fprintf(stderr, "bench: %v, because of --no-stream\n", err)
+		return exitUsage
+	case errors.As(err, &plan):
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitUsage
+	case err != nil:
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitUnmeasured
 	}

@@ -75,6 +75,12 @@ func TestAnEndpointThatIsNotThereIsSaid(t *testing.T) {
 	assert.Contains(t, errs, "cannot reach "+strings.TrimSuffix(url, "/v1"))
 }
 
+func TestAnAddressThatIsNone(t *testing.T) {
+	status, _, errs := call(t, "127.0.0.1:8000/v1")
+	assert.Equal(t, exitUsage, status)
+	assert.Contains(t, errs, "LLM_URL")
+}
+
 func TestAllFailedIsNoSuccess(t *testing.T) {
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no", http.StatusInternalServerError)
@@ -145,8 +151,9 @@ func TestFilesThatAreWritten(t *testing.T) {
 func TestWithoutAStreamThereIsNoTTFT(t *testing.T) {
 	url := serve(t, llmsim.NewFixedServer(0, 0))
 	status, _, errs := call(t, url+"/v1", "--requests", "3", "--no-stream", "--slo", "ttft p95 < 1s")
-	assert.Equal(t, exitUnmeasured, status)
+	assert.Equal(t, exitUsage, status)
 	assert.Contains(t, errs, "ttft")
+	assert.Contains(t, errs, "--no-stream")
 	status, out, _ := call(t, url+"/v1", "--requests", "30", "--no-stream", "--slo", "e2e p50 < 1h")
 	assert.Contains(t, answered, status, out)
 	assert.Contains(t, out, "30 offered = 30 good")
