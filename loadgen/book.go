@@ -66,9 +66,6 @@ func NewBook(p Plan, d Description, start time.Time) (*Book, error) {
 	return b, nil
 }
 
-// Plan is the plan with its defaults filled in.
-func (b *Book) Plan() Plan { return b.plan }
-
 // advance moves to now, which does not fall.
 func (b *Book) advance(now time.Time) {
 	if now.After(b.now) {

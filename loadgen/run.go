@@ -16,7 +16,7 @@ import (
 // Result.Cut says why.
 //
 // Each request has a goroutine of its own, which starts at an absolute instant: a client that is late leaves none out,
-// and hurries. How late it was is in each record's lag, and the report's Health judges it (DefaultHealth).
+// and hurries. How late it was is in each record's lag, and the report's Health judges it: see the package comment.
 //
 // A request's context ends at its deadline, and when the run is cut off; it has the values of ctx. A target that goes on
 // for a second after that is booked without it. What its goroutine still says is ignored, but it is there until it
@@ -40,7 +40,7 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	// that the run is cut off.
 	r.requests, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer r.cancel()
-	// One channel less to wait for at each request.
+	// The loop waits for wake alone, and not for ctx too.
 	defer context.AfterFunc(ctx, r.hurry)()
 	stop := r.watch()
 	r.carryOut()

@@ -110,7 +110,8 @@ func (s *schedule) cut(at time.Time) {
 	}
 }
 
-// due is when the next request starts, as far as that is known: in a closed loop it can depend on those in flight.
+// due is when the next request starts. It is not ok where that is not known yet: in a closed loop it can depend on the
+// requests in flight.
 func (s *schedule) due() (time.Time, bool) {
 	if s.over {
 		return time.Time{}, false
