@@ -18,7 +18,7 @@ type Job struct {
 	ID     uint64 // the caller's, of which one job at a time is in the engine
 	Prompt int    // prompt tokens, at least 1
 	Output int    // output tokens, at least 1
-	Rank   uint64 // order among jobs submitted in the same instant: the lower first, then the one submitted first
+	Rank   uint64 // jobs submitted in the same instant are queued by Rank, lower first; those of one Rank as they were submitted
 	Data   any    // the caller's own, handed back in each Event
 }
 

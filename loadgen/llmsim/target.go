@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/slo"
@@ -75,7 +74,7 @@ func description(p Params) loadgen.Description {
 	return loadgen.Description{
 		Name:   "llmsim " + p.Model,
 		Tokens: true,
-		Gives:  func(m slo.Metric) bool { return !strings.HasPrefix(string(m), "x_") },
+		Gives:  func(m slo.Metric) bool { return !m.Custom() },
 	}
 }
 

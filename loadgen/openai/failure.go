@@ -81,7 +81,7 @@ func (t *Target) status(ctx context.Context, resp *http.Response, in *input, s *
 
 // errorText is what the body of a failure says to a person.
 func errorText(body []byte) string {
-	if len(body) > shallow && tooDeep(body) || !gjson.ValidBytes(body) {
+	if !valid(body) {
 		return string(body)
 	}
 	doc := gjson.ParseBytes(body)

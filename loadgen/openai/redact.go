@@ -144,10 +144,10 @@ func withoutTexts(s string, request []byte) string {
 
 func withoutText(s string, v gjson.Result) string {
 	if v.Type == gjson.String {
-		const enough, short = 12, 8 // bytes that are a quotation and no chance
+		const most, least = 12, 8 // bytes of a text that are looked for: fewer could be there by chance
 		for _, text := range []string{v.Str, strings.Trim(v.Raw, `"`)} {
-			text = text[:min(len(text), enough)]
-			if len(text) < short {
+			text = text[:min(len(text), most)]
+			if len(text) < least {
 				continue
 			}
 			if i := strings.Index(s, text); i >= 0 {

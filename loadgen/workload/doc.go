@@ -1,8 +1,7 @@
 // Package workload says what is asked of a server: sequences of requests for the Workload of a loadgen.Plan.
 //
-// There are three sources. Each is made, and checked, before the run, so that what cannot be meant is an error and not
-// half a run; each then gives its requests, with a method Requests, as often as they are wanted and to any number of
-// goroutines.
+// There are three sources. Each is read and checked before the run, so that a mistake is an error at once and not half a
+// run. Its method Requests then gives the requests, as often as they are wanted and to any number of goroutines.
 //
 //   - [Prompts], from a file of JSON lines or in ShareGPT's format: [OpenPrompts].
 //   - [Synthetic], random words whose lengths follow laws: [NewSynthetic] with a [Shape], of which [AzureConversation]
@@ -14,15 +13,14 @@
 //
 // # Salt
 //
-// Servers keep the attention state of prompts and answer for a prefix that they know in no time. A benchmark that sends
-// the same prompts a second time then measures the cache: reruns have cut the time to the first token from 144 to 22 ms.
-// So each prompt begins with four random words, a salt, that no other prompt has: 40 bits that differ from request to
-// request, surely within a pass of up to 2⁴⁰ requests, and from pass to pass. Prompts of a file get them as a line of
-// their own at the very beginning, of the first message where there are messages; of a synthetic prompt they are the
-// first four words.
+// Servers keep the attention state of prompts, so that a prefix that they have seen before takes them no time. A
+// benchmark that sends the same prompts a second time then measures the cache: such reruns have cut the time to the first
+// token from 144 to 22 ms. So each prompt begins with four random words, a salt. Within a pass of up to 2⁴⁰ requests no two
+// salts are the same, and each pass draws others. A prompt from a file gets its salt as a first line, before the first
+// message if it has messages; a synthetic prompt has it as its first four words.
 //
-// The salt of each pass is drawn anew, whatever the seed. [WithSaltSeed] makes it reproducible, for who needs the same
-// bytes twice and starts the server afresh; [WithoutSalt] leaves prompts as they are, for who wants to measure the cache.
+// The salt of each pass is drawn anew, whatever the seed. [WithSaltSeed] makes it reproducible: use it if you need the same
+// bytes twice, and restart the server in between. [WithoutSalt] leaves prompts as they are: use it to measure the cache.
 //
 // What Request.Body adds in front of the prompt, such as tools, has no salt.
 //
