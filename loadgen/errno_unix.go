@@ -11,3 +11,12 @@ import (
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL)
 }
+
+// gaveUp says that the kernel gave a connection up.
+func gaveUp(err error) bool { return errors.Is(err, syscall.ETIMEDOUT) }
+
+// isErrno says that a system call failed.
+func isErrno(err error) bool {
+	var errno syscall.Errno
+	return errors.As(err, &errno)
+}

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"syscall"
 
 	"github.com/goodputkit/goodputkit/goodput"
 )
@@ -58,7 +57,7 @@ func outcomeOf(err, ctxErr error, bytes bool) (goodput.Outcome, string) {
 	}
 	var timeout interface{ Timeout() bool }
 	switch {
-	case noConnection(err), errors.Is(err, syscall.ETIMEDOUT): // the kernel gave the connection up
+	case noConnection(err), gaveUp(err):
 		return lost, detail
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
 		errors.As(err, &timeout) && timeout.Timeout():
@@ -103,13 +102,12 @@ func noConnection(err error) bool {
 func lostConnection(err error) bool {
 	var netErr net.Error
 	var op *net.OpError
-	var errno syscall.Errno
 	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, io.ErrNoProgress, net.ErrClosed} {
 		if errors.Is(err, e) {
 			return true
 		}
 	}
-	if errors.As(err, &op) || errors.As(err, &errno) {
+	if errors.As(err, &op) || isErrno(err) {
 		return true
 	}
 	// What net/http's client wraps comes from its transport, except for a URL that it could not use at all.
