@@ -36,8 +36,8 @@
 //
 // An objective such as ttft p95 < 800ms says of the sample that it holds: at least 95 % of all requests, the failed ones
 // counting against it, were within 800 ms. It is counted, not read off an estimated percentile. What the sample says of
-// the system is the [Verdict]: met, missed, inconclusive or no data. It comes from a confidence interval that knows that
-// latencies of neighbouring requests are alike, so that 10,000 of them may be worth 50 independent ones: see
+// the system is the [Verdict]: met, missed, inconclusive or no data. It comes from a confidence interval that allows
+// for requests close in time having similar latencies, so that 10,000 of them may be worth 50 independent ones: see
 // [ObjectiveResult.Inflation]. A run that is too short for its load has no verdict, and its warnings say so.
 //
 // Warnings travel with the report as values: use errors.Is with this package's Err… variables. The report marshals to
