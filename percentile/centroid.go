@@ -1,159 +1,158 @@
 package percentile
 
-import (
-	"sync"
+import "math"
 
-	"github.com/influxdata/tdigest"
-)
-
-// A centroid stands for count values with mean x. Where all of them are equal
-// to x it is an atom; else the flag spread is set in n.
+// A centroid stands for the values between the end of the one before it and
+// its own. A sorted list of centroids is a distribution function of which the
+// points (hi, upto) are known, and between each two of them the mean.
 type centroid struct {
-	x float64
-	n uint64
+	hi   float64 // no value is greater
+	upto uint64  // values ≤ hi in the list
+	// mean is where the mean of the centroid's values lies between the end
+	// of the one before (0) and hi (1). At 1 all values equal hi: an atom.
+	// The first centroid and the last of a list are atoms.
+	mean float32
 }
 
-const spread = 1 << 63
+// maxMean is the greatest mean of a centroid that is no atom.
+const maxMean = 1 - 1.0/(1<<20)
 
-func (c centroid) count() uint64 { return c.n &^ spread }
-func (c centroid) atom() bool    { return c.n&spread == 0 }
+func (c *centroid) atom() bool { return c.mean == 1 }
 
-// join returns the centroid of both. a lies below b.
-func join(a, b centroid) centroid {
-	n := a.count() + b.count()
-	if a.x == b.x {
-		return centroid{a.x, n | a.n&spread | b.n&spread}
-	}
-	// Not a.x + (b.x-a.x)·w: the difference of two finite values can overflow.
-	w := float64(b.count()) / float64(n)
-	x := a.x*(1-w) + b.x*w
-	return centroid{min(max(x, a.x), b.x), n | spread}
+// A span is a centroid with what comes before it: n values in (lo, hi] with
+// the relative mean f.
+type span struct {
+	lo, hi float64
+	n      uint64
+	f      float64
 }
 
-// mergeSorted appends the merge of two sorted lists to dst. Atoms of the same
-// value become one.
-func mergeSorted(dst, a, b []centroid) []centroid {
-	put := func(c centroid) {
-		if k := len(dst) - 1; k >= 0 && dst[k].x == c.x && dst[k].atom() && c.atom() {
-			dst[k].n += c.n
-			return
-		}
-		dst = append(dst, c)
+func spanAt(list []centroid, i int) span {
+	c := &list[i]
+	if i == 0 {
+		return span{c.hi, c.hi, c.upto, 1}
 	}
-	for len(a) > 0 && len(b) > 0 {
-		if b[0].x < a[0].x {
-			put(b[0])
-			b = b[1:]
+	p := &list[i-1]
+	return span{p.hi, c.hi, c.upto - p.upto, float64(c.mean)}
+}
+
+func (s span) mean() float64 { return lerp(s.lo, s.hi, s.f) }
+
+// curve is the shape of a span's quantile function: from 0 at t = 0 to 1 at
+// t = 1, monotone, with the span's mean. It is t + c·t·(1−t) while that is
+// monotone, then a power of t or of 1−t.
+type curve struct {
+	c float64 // |c| ≤ 1
+	p float64 // > 2: c < −1: t^p; < −2: c > 1: 1−(1−t)^−p
+}
+
+// curve gives the value of rank i of n, i = 1 … n, at t = i/n; the mean of
+// these n values is f.
+func (s span) curve() curve {
+	n := float64(s.n)
+	c := 6 * (s.f - 0.5) // in the limit of many values
+	if s.n > 1 && s.n < 1<<20 {
+		c = (s.f - (n+1)/(2*n)) * 6 * n * n / (n*n - 1)
+	}
+	switch {
+	case c < -1:
+		g := max(0.5+c/6, 1/(2*(n+1)))
+		return curve{c: -1, p: (1 - g) / g}
+	case c > 1:
+		g := max(0.5-c/6, 1/(2*(n+1)))
+		return curve{c: 1, p: -(1 - g) / g}
+	}
+	return curve{c: c}
+}
+
+func (k curve) at(t float64) float64 {
+	switch {
+	case k.p > 2:
+		return math.Pow(t, k.p)
+	case k.p < -2:
+		return 1 - math.Pow(1-t, -k.p)
+	}
+	return t + k.c*t*(1-t)
+}
+
+// inverse returns the t at which the curve reaches y.
+func (k curve) inverse(y float64) float64 {
+	switch {
+	case k.p > 2:
+		return math.Pow(y, 1/k.p)
+	case k.p < -2:
+		return 1 - math.Pow(1-y, -1/k.p)
+	}
+	// The root in [0, 1] of c·t² − (1+c)·t + y, without cancellation.
+	b := 1 + k.c
+	if y == 0 {
+		return 0
+	}
+	return min(1, 2*y/(b+math.Sqrt(max(0, b*b-4*k.c*y))))
+}
+
+// area returns the integral of the curve from 0 to t.
+func (k curve) area(t float64) float64 {
+	switch {
+	case k.p > 2:
+		return math.Pow(t, k.p+1) / (k.p + 1)
+	case k.p < -2:
+		return t - (1-math.Pow(1-t, 1-k.p))/(1-k.p)
+	}
+	return t*t/2 + k.c*t*t*(0.5-t/3)
+}
+
+// lerp returns the point that lies t of the way from a to b.
+func lerp(a, b, t float64) float64 {
+	x := a + (b-a)*t
+	if math.IsInf(b-a, 0) {
+		x = a*(1-t) + b*t
+	}
+	return min(max(x, a), b)
+}
+
+// along returns how much of the way from a to b the point x lies.
+func along(a, b, x float64) float64 {
+	w := b - a
+	if math.IsInf(w, 0) {
+		return (x/2 - a/2) / (b/2 - a/2)
+	}
+	if w == 0 {
+		return 1
+	}
+	return (x - a) / w
+}
+
+// split cuts a span that is no atom at lo < x < hi. Either part can be empty.
+func (s span) split(x float64) (l, r span) {
+	k := s.curve()
+	t := k.inverse(along(s.lo, s.hi, x))
+	n := min(uint64(t*float64(s.n)+0.5), s.n)
+	l, r = span{s.lo, x, n, 0}, span{x, s.hi, s.n - n, 0}
+	if n == 0 || n == s.n {
+		// The mean moves with the ends.
+		m := s.mean()
+		if n == 0 {
+			r.f = clampMean(along(x, s.hi, max(m, x)))
 		} else {
-			put(a[0])
-			a = a[1:]
+			l.f = clampMean(along(s.lo, x, min(m, x)))
 		}
+		return l, r
 	}
-	for _, c := range a {
-		put(c)
-	}
-	for _, c := range b {
-		put(c)
-	}
-	return dst
+	// The mean of the left values, and by the whole mean that of the right.
+	y := along(s.lo, s.hi, x)
+	m := k.area(t)/t + y/(2*float64(n))
+	l.f = clampMean(m / y)
+	m = min(m, y)
+	w := float64(n) / float64(s.n)
+	r.f = clampMean(((s.f-w*m)/(1-w) - y) / (1 - y))
+	return l, r
 }
 
-const (
-	listCap = 3072 // a list above this is squeezed
-
-	// A tail is the tailRank values next to an end. In it a centroid may hold
-	// grade·(r/1000)² values, r being its rank from that end. The relative
-	// error of a value at rank r, in a tail that falls like a power, is in the
-	// order of √n/r, so that this keeps it constant.
-	tailRank = 8192
-	grade    = 4
-)
-
-// squeeze joins neighbours of a sorted list, in place.
-func squeeze(list []centroid, total uint64, δ float64) []centroid {
-	half := total / 2
-	out := list[:0]
-	// The lower tail.
-	var r uint64
-	i := 0
-	for i < len(list) && r < tailRank && r+list[i].count() <= half {
-		c := list[i]
-		i++
-		limit := tailLimit(r)
-		for i < len(list) && c.count()+list[i].count() <= limit && r+c.count()+list[i].count() <= half {
-			c = join(c, list[i])
-			i++
-		}
-		r += c.count()
-		out = append(out, c)
+// clampMean keeps a relative mean within what is no atom.
+func clampMean(f float64) float64 {
+	if !(f > 0) { // NaN too
+		return 1.0 / (1 << 20)
 	}
-	// The upper tail, gathered in the list's own end.
-	var s uint64
-	j, k := len(list), len(list)
-	for j > i && s < tailRank && s+list[j-1].count() <= half {
-		j--
-		c := list[j]
-		limit := tailLimit(s)
-		for j > i && c.count()+list[j-1].count() <= limit && s+c.count()+list[j-1].count() <= half {
-			j--
-			c = join(list[j], c)
-		}
-		s += c.count()
-		k--
-		list[k] = c
-	}
-	out = cluster(out, list[i:j], δ)
-	return append(out, list[k:]...)
-}
-
-func tailLimit(r uint64) uint64 {
-	x := float64(r) / 1000
-	return uint64(grade * x * x)
-}
-
-// clusterer is what clustering needs for its work.
-type clusterer struct {
-	t  *tdigest.TDigest
-	cs tdigest.CentroidList
-}
-
-var clusterers sync.Pool
-
-// cluster appends to dst the centroids of list, clustered by the k₁ scale
-// function. dst may be the memory before list.
-func cluster(dst, list []centroid, δ float64) []centroid {
-	if len(list) < 2 {
-		return append(dst, list...)
-	}
-	w, _ := clusterers.Get().(*clusterer)
-	if w == nil || w.t.Compression != δ {
-		w = &clusterer{t: tdigest.NewWithCompression(δ)}
-	}
-	defer clusterers.Put(w)
-	w.t.Reset()
-	w.cs = w.cs[:0]
-	for _, c := range list {
-		w.cs = append(w.cs, tdigest.Centroid{Mean: c.x, Weight: float64(c.count())})
-	}
-	w.t.AddCentroidList(w.cs)
-	w.cs = w.t.Centroids(w.cs[:0])
-
-	// Each cluster is a run of the list. Going by the runs keeps the counts
-	// integers, and a centroid that stayed alone as it is.
-	var in, out float64
-	i := 0
-	for k, g := range w.cs {
-		out += g.Weight
-		c := list[i]
-		in += float64(c.count())
-		for i++; i < len(list) && (k == len(w.cs)-1 || in+float64(list[i].count())/2 < out); i++ {
-			in += float64(list[i].count())
-			c = join(c, list[i])
-		}
-		dst = append(dst, c)
-		if i == len(list) {
-			break
-		}
-	}
-	return dst
+	return min(f, maxMean)
 }

@@ -4,29 +4,45 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
 const (
-	// defaultCompression is the number of clusters between the tails.
-	defaultCompression = 200
+	// defaultCompression is where more clusters no longer lower the error of
+	// the percentiles from P50 upwards, which the tails decide; half of it
+	// doubles the error at the median of 5,000 to 20,000 values.
+	defaultCompression = 250
 	minCompression     = 20
-	maxCompression     = 1000
+	maxCompression     = 500
 
-	// batch is how many values are collected before they are sorted.
-	batch = 2048
+	// A digest sorts its values in batches of this size.
+	batch = 4096
+	// Values that come with a count above fewCopies wait in a list of their own.
+	weightedBatch = 128
+	fewCopies     = 4
+
+	maxCount = 1 << 62
 )
 
-// An Option changes a [Digest] or a [Recorder] at its construction.
+// An Option changes a [Digest], [Recorder] or [Window] at its construction.
 type Option func(*options)
 
 type options struct{ compression float64 }
 
-// WithCompression sets the number of clusters that the digest has for the
-// values between its tails. The default is 200; the tails, which decide how
-// good the percentiles from P99 upwards are, do not depend on it.
+func apply(opts []Option) options {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// WithCompression sets the number of clusters that a digest has for the
+// values between its tails. The default is 250. The tails, which decide how
+// good the percentiles from P90 upwards are, do not depend on it.
 //
-// It panics if δ is not in [20, 1000].
+// It panics if δ is not in [20, 500].
 func WithCompression(δ float64) Option {
 	if !(δ >= minCompression && δ <= maxCompression) { // NaN too
 		panic(fmt.Sprintf("percentile: compression %v is not in [%d, %d]", δ, minCompression, maxCompression))
@@ -35,80 +51,107 @@ func WithCompression(δ float64) Option {
 }
 
 // A Digest holds the distribution of a stream of values in bounded memory:
-// below 120 kB, whatever their number, and little when they are few.
+// below 120 kB whatever their number, and little when they are few.
 //
-// Its quantiles are exact while it holds at most 1,000 values, or at most
-// 1,000 distinct ones. The zero value is an empty digest that is ready to
-// use. It must not be copied by value; see [Digest.Clone].
+// The zero value is an empty digest that is ready to use. A digest must not
+// be copied by value, which Add finds out and panics; see [Digest.Clone].
 //
-// One goroutine at a time may change a digest. Methods that only read,
-// being the source of a Merge included, may be called from several goroutines
-// as long as none changes it.
+// One goroutine at a time may change a digest. Methods that only read may be
+// called from several, as long as none changes it; being the source of a
+// Merge is reading.
 type Digest struct {
-	self *Digest // the address at first use, to find out copies
+	self  *Digest // the address at first use, to find out copies
+	buf   []float64
+	n     int    // buf[:n] are finite values
+	taken uint64 // finite values that are not in buf[:n]
 
-	buf  []float64  // finite values not yet in list
-	list []centroid // sorted, squeezed from time to time
+	weighted []weighted // values with a count
 
-	listed         uint64 // finite values in list
-	negInf, posInf uint64
-	nans           uint64
-	sum            sum // of the listed values
+	negInf, posInf, nans uint64
 
 	compression float64 // 0: the default
 
-	read atomic.Pointer[view] // what readers share; stale when its count differs
+	// What follows changes when a reader settles the digest: mu is for readers
+	// among each other. settled is the finite count up to which list is whole.
+	mu      sync.Mutex
+	settled atomic.Uint64
+	done    int        // buf[:done] are in list
+	summed  int        // buf[:summed] are in sum
+	doneW   int        // weighted[:doneW] are in list
+	list    []centroid // sorted, squeezed when it is too long
+	listed  uint64     // values in list
+	table   *table     // of list, once it is worth it
+	batches uint       // that were counted
+	sum     sum        // of the values in list, and of buf[:summed]
+}
+
+type weighted struct {
+	x float64
+	n uint64
 }
 
 // New returns an empty digest.
 func New(opts ...Option) *Digest {
-	var o options
-	for _, opt := range opts {
-		opt(&o)
-	}
-	return &Digest{compression: o.compression}
+	return &Digest{compression: apply(opts).compression}
 }
 
 // Add adds one value. NaN is counted apart and enters nothing.
 func (d *Digest) Add(x float64) {
-	if d.self != d {
-		d.own()
+	if d.self == d && d.n < len(d.buf) && x-x == 0 { // x is finite
+		d.buf[d.n] = x
+		d.n++
+		return
 	}
-	if math.Float64bits(x)&expMask == expMask {
+	d.addSlow(x)
+}
+
+func (d *Digest) addSlow(x float64) {
+	d.own()
+	if x-x != 0 {
 		d.addSpecial(x, 1)
 		return
 	}
-	if len(d.buf) == batch {
+	switch {
+	case d.n < len(d.buf):
+	case len(d.buf) < batch:
+		d.buf = append(d.buf, make([]float64, max(len(d.buf), 16))...)
+	default:
 		d.flush()
 	}
-	d.buf = append(d.buf, x)
+	d.buf[d.n] = x
+	d.n++
 }
 
-// AddN adds n values that are all equal to x, in the time of one. Nothing is
-// added if n is 0. A digest counts to 2⁶² and no further.
-func (d *Digest) AddN(x float64, n uint64) {
-	n = min(n, maxCount-min(maxCount, max(d.Count(), d.nans)))
-	switch n {
-	case 0:
-		return
-	case 1:
+// AddSlice adds each of the values.
+func (d *Digest) AddSlice(xs []float64) {
+	for _, x := range xs {
 		d.Add(x)
-		return
 	}
-	if d.self != d {
-		d.own()
-	}
-	if math.Float64bits(x)&expMask == expMask {
-		d.addSpecial(x, n)
-		return
-	}
-	d.insert([]centroid{{x, n}})
 }
 
-const (
-	expMask  = 0x7FF << 52 // the exponent of infinities and NaNs
-	maxCount = 1 << 62
-)
+// AddN adds n values that are all equal to x, at the cost of a few. Nothing
+// is added if n is 0. A digest counts to 2⁶² and no further.
+func (d *Digest) AddN(x float64, n uint64) {
+	if n <= fewCopies && x-x == 0 {
+		for range n {
+			d.Add(x)
+		}
+		return
+	}
+	d.own()
+	n = min(n, maxCount-min(maxCount, max(d.Count(), d.nans)))
+	switch {
+	case n == 0:
+	case x-x != 0:
+		d.addSpecial(x, n)
+	default:
+		if len(d.weighted) == weightedBatch {
+			d.flush()
+		}
+		d.weighted = append(d.weighted, weighted{x, n})
+		d.taken += n
+	}
+}
 
 func (d *Digest) addSpecial(x float64, n uint64) {
 	switch {
@@ -123,45 +166,127 @@ func (d *Digest) addSpecial(x float64, n uint64) {
 
 // own notes the address of a digest at its first use.
 func (d *Digest) own() {
-	if d.self != nil {
+	if d.self == nil {
+		d.self = d
+	}
+	if d.self != d {
 		panic("percentile: a Digest was copied by value; use Clone")
 	}
-	d.self = d
 }
 
-// flush moves the buffered values into the list.
+// settle puts what is buffered into the list. Several readers may do so.
+func (d *Digest) settle() {
+	n := d.finite()
+	if d.settled.Load() == n {
+		return
+	}
+	d.mu.Lock()
+	if d.settled.Load() != n {
+		w := getScratch()
+		d.sum.addAll(d.buf[d.summed:d.n])
+		d.addBatch(w, d.buf[d.done:d.n], true)
+		putScratch(w)
+		d.addWeighted(d.weighted[d.doneW:])
+		d.done, d.summed, d.doneW = d.n, d.n, len(d.weighted)
+		d.settled.Store(n)
+	}
+	d.mu.Unlock()
+}
+
+// flush makes room in the buffers. Few values that ask for a change of the
+// list may stay.
 func (d *Digest) flush() {
-	if len(d.buf) == 0 {
-		return
-	}
-	slices.Sort(d.buf)
-	cs := make([]centroid, 0, len(d.buf))
-	for _, x := range d.buf {
-		cs = append(cs, centroid{x, 1})
-	}
-	d.buf = d.buf[:0]
-	d.insert(cs)
+	w := getScratch()
+	d.sum.addAll(d.buf[d.summed:d.n])
+	left := d.addBatch(w, d.buf[d.done:d.n], false)
+	d.taken += uint64(d.n - len(left))
+	d.n = copy(d.buf, left)
+	d.done, d.summed = 0, d.n
+	putScratch(w)
+	d.addWeighted(d.weighted[d.doneW:])
+	d.weighted, d.doneW = d.weighted[:0], 0
 }
 
-// insert merges sorted centroids into the list.
-func (d *Digest) insert(cs []centroid) {
-	if len(cs) == 0 {
-		return
+// load adds finite values at once, past the buffer, and reorders xs.
+func (d *Digest) load(xs []float64) {
+	d.own()
+	if d.n > batch/2 || d.summed < d.n {
+		d.flush()
 	}
-	for _, c := range cs {
-		d.sum.addN(c.x, c.count())
+	w := getScratch()
+	d.sum.addAll(xs)
+	left := d.addBatch(w, xs, false)
+	d.taken += uint64(len(xs) - len(left))
+	if n := d.n + len(left); n > len(d.buf) {
+		d.buf = append(d.buf, make([]float64, n-len(d.buf))...)
 	}
-	d.absorb(cs)
+	d.n += copy(d.buf[d.n:], left)
+	d.summed = d.n
+	putScratch(w)
+	d.unsettle()
 }
 
-// absorb merges sorted centroids into the list without counting their sum.
-func (d *Digest) absorb(cs []centroid) {
-	for _, c := range cs {
-		d.listed += c.count()
+// addBatch adds finite values to the list, unless they are few, need a change
+// of it and it is not said that all must be. It returns these, in memory of w
+// or of xs, which it reorders.
+func (d *Digest) addBatch(w *scratch, xs []float64, all bool) []float64 {
+	if len(xs) >= batch/4 && d.listed >= 16*batch {
+		xs = d.count(w, xs)
 	}
-	d.list = mergeSorted(make([]centroid, 0, len(d.list)+len(cs)), d.list, cs)
-	if len(d.list) > listCap {
-		d.list = squeeze(d.list, d.listed, d.δ())
+	if len(xs) == 0 || !all && len(xs) <= batch/4 {
+		return xs
+	}
+	w.sort(xs)
+	d.listed += uint64(len(xs))
+	d.set(w, addSorted(w.list[:0], d.list, xs, d.limits()))
+	return nil
+}
+
+func (d *Digest) addWeighted(ws []weighted) {
+	if len(ws) == 0 {
+		return
+	}
+	for _, c := range ws {
+		d.sum.addN(c.x, c.n)
+	}
+	w := getScratch()
+	defer putScratch(w)
+	atoms := atomsOf(ws)
+	d.listed += atoms[len(atoms)-1].upto
+	d.set(w, mergeLists(w.list[:0], d.list, atoms, d.limits()))
+}
+
+// atomsOf sorts the values and returns them as a list.
+func atomsOf(ws []weighted) []centroid {
+	slices.SortFunc(ws, func(a, b weighted) int {
+		if a.x < b.x {
+			return -1
+		}
+		if a.x > b.x {
+			return 1
+		}
+		return 0
+	})
+	b := builder{make([]centroid, 0, len(ws))}
+	for _, c := range ws {
+		b.atom(c.x, c.n)
+	}
+	return b.list
+}
+
+// set makes a list that was built in w.list the digest's own.
+func (d *Digest) set(w *scratch, list []centroid) {
+	w.list = list
+	if len(list) > listCap {
+		list = squeeze(w, list, d.δ())
+	}
+	if cap(d.list) < len(list) {
+		n := max(len(list), min(2*cap(d.list), listCap))
+		d.list = make([]centroid, 0, n)
+	}
+	d.list = append(d.list[:0], list...)
+	if d.table != nil {
+		d.table.valid = false
 	}
 }
 
@@ -172,7 +297,9 @@ func (d *Digest) δ() float64 {
 	return d.compression
 }
 
-func (d *Digest) finite() uint64 { return d.listed + uint64(len(d.buf)) }
+func (d *Digest) limits() limits { return newLimits(d.listed, d.δ(), grade) }
+
+func (d *Digest) finite() uint64 { return d.taken + uint64(d.n) }
 
 // Count returns how many values were added, infinities included, NaNs not.
 func (d *Digest) Count() uint64 { return d.finite() + d.negInf + d.posInf }
@@ -180,116 +307,115 @@ func (d *Digest) Count() uint64 { return d.finite() + d.negInf + d.posInf }
 // NaNs returns how many NaNs were added. They are in no other figure.
 func (d *Digest) NaNs() uint64 { return d.nans }
 
-// Sum returns the sum of the values: that of the exact values up to the
-// rounding of a float64. It is 0 for an empty digest, and NaN where both
+// Sum returns the sum of the values, correct to the rounding of a float64
+// whatever their number. It is 0 for an empty digest, and NaN where both
 // infinities are in it.
 func (d *Digest) Sum() float64 {
-	if d.negInf > 0 || d.posInf > 0 {
-		var s float64
+	d.settle()
+	x := d.sum.value()
+	if d.negInf > 0 {
+		x = math.Inf(-1)
+	}
+	if d.posInf > 0 {
 		if d.negInf > 0 {
-			s = math.Inf(-1)
+			return math.NaN()
 		}
-		if d.posInf > 0 {
-			s += math.Inf(1)
-		}
-		return s
+		x = math.Inf(1)
 	}
-	s := d.sum
-	for _, x := range d.buf {
-		s.add(x)
-	}
-	return s.value()
+	return x
 }
 
-// Mean returns the arithmetic mean, NaN when the digest is empty.
-func (d *Digest) Mean() float64 {
-	n := d.Count()
-	if n == 0 {
+// Mean returns the arithmetic mean. It is NaN when the digest is empty.
+func (d *Digest) Mean() float64 { return d.Sum() / float64(d.Count()) }
+
+// Min returns the least value, exactly. It is NaN when the digest is empty.
+func (d *Digest) Min() float64 {
+	if d.Count() == 0 {
 		return math.NaN()
 	}
-	return d.Sum() / float64(n)
-}
-
-// Min returns the least value, exactly; NaN when the digest is empty.
-func (d *Digest) Min() float64 {
-	switch {
-	case d.negInf > 0:
+	if d.negInf > 0 {
 		return math.Inf(-1)
-	case d.finite() > 0:
-		x := math.Inf(1)
-		if d.listed > 0 {
-			x = d.list[0].x // the ends of the list are atoms
-		}
-		for _, v := range d.buf {
-			x = min(x, v)
-		}
-		return x
-	case d.posInf > 0:
+	}
+	if d.finite() == 0 {
 		return math.Inf(1)
 	}
-	return math.NaN()
+	d.settle()
+	return d.list[0].hi
 }
 
-// Max returns the greatest value, exactly; NaN when the digest is empty.
+// Max returns the greatest value, exactly. It is NaN when the digest is empty.
 func (d *Digest) Max() float64 {
-	switch {
-	case d.posInf > 0:
+	if d.Count() == 0 {
+		return math.NaN()
+	}
+	if d.posInf > 0 {
 		return math.Inf(1)
-	case d.finite() > 0:
-		x := math.Inf(-1)
-		if d.listed > 0 {
-			x = d.list[len(d.list)-1].x
-		}
-		for _, v := range d.buf {
-			x = max(x, v)
-		}
-		return x
-	case d.negInf > 0:
+	}
+	if d.finite() == 0 {
 		return math.Inf(-1)
 	}
-	return math.NaN()
+	d.settle()
+	return d.list[len(d.list)-1].hi
 }
 
-// Merge adds the values of o to d. o is not changed and may be d itself.
-// Where the count would exceed 2⁶², nothing is added.
+// Merge adds the values of o to d. o is not changed; it may be d itself, and
+// may be nil. Where the count would exceed 2⁶², nothing is added.
 func (d *Digest) Merge(o *Digest) {
-	if o.Count() > maxCount-min(maxCount, d.Count()) || o.nans > maxCount-min(maxCount, d.nans) {
+	d.own()
+	if o == nil || o.Count()+d.Count() > maxCount || o.nans+d.nans > maxCount {
 		return
 	}
-	if d.self != d {
-		d.own()
-	}
-	if d == o {
-		o = o.Clone()
+	o.settle()
+	if o.listed > 0 {
+		base, other := d.list, o.list
+		if d.listed < o.listed {
+			base, other = other, base
+		}
+		d.taken += o.listed
+		d.listed += o.listed
+		d.sum.merge(o.sum)
+		w := getScratch()
+		d.set(w, mergeLists(w.list[:0], base, other, d.limits()))
+		putScratch(w)
+		d.unsettle()
 	}
 	d.negInf += o.negInf
 	d.posInf += o.posInf
 	d.nans += o.nans
-	if o.listed > 0 {
-		d.sum.merge(o.sum)
-		d.absorb(o.list)
-	}
-	for _, x := range o.buf {
-		d.Add(x)
-	}
-	d.read.Store(nil)
 }
+
+// unsettle makes the next reader settle.
+func (d *Digest) unsettle() { d.settled.Store(math.MaxUint64) }
 
 // Clone returns a copy that shares nothing with d.
 func (d *Digest) Clone() *Digest {
+	d.settle()
 	c := &Digest{
-		buf: slices.Clone(d.buf), list: slices.Clone(d.list),
-		listed: d.listed, negInf: d.negInf, posInf: d.posInf, nans: d.nans,
-		sum: d.sum, compression: d.compression,
+		taken: d.listed, list: slices.Clone(d.list), listed: d.listed, sum: d.sum,
+		negInf: d.negInf, posInf: d.posInf, nans: d.nans,
+		compression: d.compression,
 	}
 	c.self = c
+	c.settled.Store(c.listed)
 	return c
+}
+
+// trim gives back all memory but that of the list.
+func (d *Digest) trim() {
+	d.settle()
+	d.taken += uint64(d.n)
+	d.buf, d.n, d.done, d.summed = nil, 0, 0, 0
+	d.weighted, d.doneW = nil, 0
+	d.table = nil
+	d.list = slices.Clip(slices.Clone(d.list))
 }
 
 // Reset empties the digest and keeps its memory for reuse.
 func (d *Digest) Reset() {
-	d.buf, d.list = d.buf[:0], d.list[:0]
-	d.listed, d.negInf, d.posInf, d.nans = 0, 0, 0, 0
-	d.sum = sum{}
-	d.read.Store(nil)
+	d.own()
+	d.n, d.taken, d.done, d.summed, d.doneW = 0, 0, 0, 0, 0
+	d.weighted, d.list, d.listed = d.weighted[:0], d.list[:0], 0
+	d.negInf, d.posInf, d.nans = 0, 0, 0
+	d.sum, d.table = sum{}, nil
+	d.settled.Store(0)
 }

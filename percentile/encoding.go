@@ -26,44 +26,36 @@ func badEncoding(format string, args ...any) error {
 //	float   sum, float rest      of the finite values, with what it lost
 //	varint  number of centroids
 //	for each centroid, sorted by value:
-//	    varint  key − previous key      key: the value's bits, ordered as the values are
-//	    varint  2 × (count − 1) + spread
+//	    varint  key − previous key      key: the bits of hi, ordered as the values are
+//	    varint  2 × (count − 1) + 1     1: not an atom, then
+//	    4 bytes mean                    float, little endian
 //	4 bytes CRC-32C of all before, little endian
 const (
 	encodingMagic = "pdg\x01"
-	// A digest writes at most about listCap centroids.
-	maxEncoded = listCap
+	maxEncoded    = 24000 // bytes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// key maps floats to integers in the same order.
-func key(x float64) uint64 {
-	b := math.Float64bits(x)
-	if b>>63 != 0 {
-		return ^b
-	}
-	return b | 1<<63
-}
-
-func fromKey(k uint64) float64 {
-	if k>>63 != 0 {
-		return math.Float64frombits(k &^ (1 << 63))
-	}
-	return math.Float64frombits(^k)
-}
 
 // AppendBinary appends the binary form of the digest to b. It is at most
 // 24 kB, its error is always nil.
 func (d *Digest) AppendBinary(b []byte) ([]byte, error) {
 	c := d.Clone()
-	c.flush()
-	if len(c.list) > listCap/2 {
-		c.list = squeeze(c.list, c.listed, c.δ())
+	start := len(b)
+	b = c.append(b)
+	for g := float64(4 * grade); len(b)-start > maxEncoded; g *= 4 {
+		w := getScratch()
+		c.list = squeezeOnce(w, c.list, g, minCompression)
+		putScratch(w)
+		b = c.append(b[:start])
 	}
+	return b, nil
+}
+
+func (c *Digest) append(b []byte) []byte {
 	start := len(b)
 	b = append(b, encodingMagic...)
-	b = appendFloat(b, d.compression)
+	b = appendFloat(b, c.compression)
 	b = binary.AppendUvarint(b, c.negInf)
 	b = binary.AppendUvarint(b, c.posInf)
 	b = binary.AppendUvarint(b, c.nans)
@@ -71,13 +63,19 @@ func (d *Digest) AppendBinary(b []byte) ([]byte, error) {
 	b = appendFloat(b, c.sum.lo)
 	b = binary.AppendUvarint(b, uint64(len(c.list)))
 	var prev uint64
-	for _, e := range c.list {
-		k := key(e.x)
+	for i, e := range c.list {
+		k := key(e.hi)
 		b = binary.AppendUvarint(b, k-prev)
 		prev = k
-		b = binary.AppendUvarint(b, (e.count()-1)<<1|e.n>>63)
+		n := spanAt(c.list, i).n
+		if e.atom() {
+			b = binary.AppendUvarint(b, (n-1)<<1)
+			continue
+		}
+		b = binary.AppendUvarint(b, (n-1)<<1|1)
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(e.mean))
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli)), nil
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
 // MarshalBinary returns the binary form of the digest, at most 24 kB.
@@ -96,14 +94,11 @@ func (d *Digest) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if d.self != d {
-		d.own()
-	}
-	d.buf = d.buf[:0]
-	d.list, d.listed, d.sum = c.list, c.listed, c.sum
+	d.Reset()
+	d.list, d.listed, d.taken, d.sum = c.list, c.listed, c.listed, c.sum
 	d.negInf, d.posInf, d.nans = c.negInf, c.posInf, c.nans
 	d.compression = c.compression
-	d.read.Store(nil)
+	d.settled.Store(c.listed)
 	return nil
 }
 
@@ -133,7 +128,7 @@ func decodeBody(body []byte) (*Digest, error) {
 	d.negInf, d.posInf, d.nans = r.count(), r.count(), r.count()
 	d.sum.hi, d.sum.lo = r.float(), r.float()
 	n := r.uvarint()
-	if r.err == nil && (n > maxEncoded || n > uint64(len(r.b))/2) {
+	if r.err == nil && (n > listCap || n > uint64(len(r.b))/2) {
 		return nil, badEncoding("%d centroids in %d bytes", n, len(r.b))
 	}
 	if r.err != nil {
@@ -141,34 +136,35 @@ func decodeBody(body []byte) (*Digest, error) {
 	}
 	d.list = make([]centroid, 0, n)
 	var k uint64
-	for range n {
+	for i := range n {
 		δ, w := r.uvarint(), r.uvarint()
+		mean := float32(1)
+		if w&1 != 0 {
+			mean = r.float32()
+		}
 		if r.err != nil {
 			return nil, r.err
 		}
 		k += δ
 		x := fromKey(k)
 		switch {
-		case k < δ:
+		case k < δ || i > 0 && δ == 0:
 			return nil, badEncoding("values out of order")
 		case math.IsNaN(x) || math.IsInf(x, 0):
 			return nil, badEncoding("value %v", x)
-		case w>>1 >= maxCount:
-			return nil, badEncoding("count %d", w>>1)
-		case w == 1:
-			return nil, badEncoding("a single value that is spread")
+		case w&1 != 0 && !(mean > 0 && mean <= maxMean):
+			return nil, badEncoding("mean %v", mean)
 		}
-		c := centroid{x, w>>1 + 1 | w<<63}
-		d.list = append(d.list, c)
-		d.listed += c.count()
-		if d.listed > maxCount {
+		d.listed += w>>1 + 1
+		if d.listed >= 1<<63 {
 			return nil, badEncoding("too many values")
 		}
+		d.list = append(d.list, centroid{x, d.listed, mean})
 	}
 	switch {
 	case len(r.b) > 0:
 		return nil, badEncoding("%d bytes too many", len(r.b))
-	case d.Count() > maxCount:
+	case d.negInf+d.posInf+d.listed >= 1<<63:
 		return nil, badEncoding("too many values")
 	case n > 0 && !(d.list[0].atom() && d.list[n-1].atom()):
 		return nil, badEncoding("no minimum or maximum")
@@ -203,7 +199,7 @@ func (r *reader) uvarint() uint64 {
 
 func (r *reader) count() uint64 {
 	x := r.uvarint()
-	if x > maxCount {
+	if x >= 1<<62 {
 		r.fail()
 		return 0
 	}
@@ -217,6 +213,16 @@ func (r *reader) float() float64 {
 	}
 	x := math.Float64frombits(binary.LittleEndian.Uint64(r.b))
 	r.b = r.b[8:]
+	return x
+}
+
+func (r *reader) float32() float32 {
+	if len(r.b) < 4 {
+		r.fail()
+		return 0
+	}
+	x := math.Float32frombits(binary.LittleEndian.Uint32(r.b))
+	r.b = r.b[4:]
 	return x
 }
 

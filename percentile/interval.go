@@ -24,12 +24,11 @@ func (d *Digest) Interval(q, confidence float64) (lo, hi float64) {
 	}
 	l, u := intervalRanks(n, q, confidence)
 	lo, hi = math.Inf(-1), math.Inf(1)
-	v := d.look()
 	if l >= 1 {
-		lo = v.at(l - 1)
+		lo = d.at(l - 1)
 	}
 	if u <= float64(n) {
-		hi = v.at(u - 1)
+		hi = d.at(u - 1)
 	}
 	return lo, hi
 }

@@ -17,6 +17,20 @@ func (s *sum) add(x float64) {
 	s.hi = t
 }
 
+// addAll adds the values in short runs: a rounding of the run's own sum is
+// lost, no more.
+func (s *sum) addAll(xs []float64) {
+	for ; len(xs) >= 16; xs = xs[16:] {
+		x := xs[:16]
+		run := ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])) +
+			(((x[8] + x[9]) + (x[10] + x[11])) + ((x[12] + x[13]) + (x[14] + x[15])))
+		s.add(run)
+	}
+	for _, x := range xs {
+		s.add(x)
+	}
+}
+
 // addN adds n times x.
 func (s *sum) addN(x float64, n uint64) {
 	if n == 1 {

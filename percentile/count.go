@@ -1,0 +1,165 @@
+package percentile
+
+import "math"
+
+// cells is the size of the table by which a value finds its centroid.
+const cells = 4096
+
+// slots is a power of two, with room for a list and its sentinel.
+const slots = 2048
+
+// A table gives for the leading bits of a value the first centroid that can
+// hold it; few steps from there lead to the one that does.
+type table struct {
+	first [cells]uint16
+	base  uint64 // the bits that the first cell stands for
+	shift uint
+	ends  [slots]float64 // of the centroids, then +Inf
+	atoms [slots]bool    // which of these are atoms
+	valid bool
+}
+
+func (t *table) build(list []centroid) {
+	n := len(list)
+	ends, atoms := &t.ends, &t.atoms
+	a, b := n, 0 // the first span and the last
+	for i := range list {
+		c := &list[i]
+		ends[i], atoms[i] = c.hi, c.atom()
+		if !c.atom() {
+			a, b = min(a, i), i
+		}
+	}
+	ends[n], atoms[n] = math.Inf(1), true
+	if a > b {
+		a, b = 1, n-1
+	}
+	from, to := key(list[a-1].hi), key(list[b].hi)
+	t.shift = 0
+	for (to>>t.shift)-(from>>t.shift) >= cells-1 {
+		t.shift++
+	}
+	t.base = from >> t.shift
+	// The number of centroids that end in cells before.
+	clear(t.first[:])
+	for _, x := range ends[:n] {
+		t.first[t.cell(x)]++
+	}
+	var before uint16
+	for c := range t.first[:] {
+		n := t.first[c]
+		t.first[c] = before
+		before += n
+	}
+	t.valid = true
+}
+
+func (t *table) cell(x float64) uint64 {
+	k := key(x) >> t.shift
+	if k < t.base {
+		return 0
+	}
+	return min(k-t.base, cells-1)
+}
+
+// A tally is what a batch brings to a centroid.
+type tally struct {
+	n   uint64
+	sum float64
+}
+
+// count adds values to the list if they fall into a span of it or equal an
+// atom, without a change of the list's ends. It returns the others, in memory
+// of w; that is all of them if a span would stand for too much.
+func (d *Digest) count(w *scratch, xs []float64) []float64 {
+	if d.table == nil {
+		d.table = new(table)
+	}
+	if !d.table.valid {
+		d.table.build(d.list)
+	}
+	if len(w.left) < len(xs) {
+		w.left = make([]float64, max(len(xs), batch))
+	}
+	acc := w.acc[:len(d.list)]
+	clear(acc)
+	left := w.left[:d.table.tally(&w.acc, xs, w.left)]
+	d.batches++
+	if !fold(d.list, acc, newLimits(d.listed+uint64(len(xs)-len(left)), d.δ(), grade), d.batches%4 == 0) {
+		return xs
+	}
+	d.listed += uint64(len(xs) - len(left))
+	return left
+}
+
+// tally counts the values that fall into a span or equal an atom. It puts the
+// others into left and returns their number.
+func (t *table) tally(acc *[slots]tally, xs, left []float64) int {
+	n := 0
+	shift := t.shift % 64
+	for _, x := range xs {
+		c := key(x)>>shift - t.base
+		if c >= cells {
+			c = t.cell(x)
+		}
+		i := uint(t.first[c%cells])
+		// Nearly all are there in one step, and that does not branch.
+		i += above(x, t.ends[i%slots])
+		for x > t.ends[i%slots] {
+			i++
+		}
+		if t.atoms[i%slots] && x != t.ends[i%slots] {
+			left[n] = x
+			n++
+			continue
+		}
+		a := &acc[i%slots]
+		a.n++
+		a.sum += x
+	}
+	return n
+}
+
+func above(x, end float64) uint {
+	var i uint
+	if x > end {
+		i = 1
+	}
+	return i
+}
+
+// fold adds the tallies to the list. It does nothing and returns false if a
+// span would stand for too much. Unless it is strict, it looks only at spans
+// that grow by more than a sixteenth.
+func fold(list []centroid, acc []tally, lim limits, strict bool) bool {
+	acc = acc[:len(list)]
+	var added, before uint64
+	for i := range list {
+		n, upto := acc[i].n, list[i].upto
+		if old := upto - before; n*16 > old || strict && n > 0 {
+			if !list[i].atom() && lim.exceeded(before+added, old+n) {
+				return false
+			}
+		}
+		added += n
+		before = upto
+	}
+	added, before = 0, 0
+	var lo float64
+	for i := range list {
+		c, t := &list[i], &acc[i]
+		upto := c.upto
+		if t.n > 0 && !c.atom() {
+			// The old values and the new, as distances from lo.
+			n, m, width := float64(int64(upto-before)), float64(int64(t.n)), c.hi-lo
+			f := (float64(c.mean)*n*width + (t.sum - m*lo)) / ((n + m) * width)
+			if f-f == 0 { // else the values are near the end of the floats
+				c.mean = float32(clampMean(f))
+			}
+		}
+		added += t.n
+		lo, before = c.hi, upto
+		c.upto = upto + added
+	}
+	return true
+}

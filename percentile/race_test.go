@@ -1,0 +1,5 @@
+//go:build race
+
+package percentile
+
+const raceEnabled = true

@@ -1,0 +1,170 @@
+package percentile
+
+import (
+	"math"
+	"math/bits"
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+const (
+	// shardValues is how many values the shards hold together.
+	shardValues = 16384
+	maxShards   = 64
+	// shardHeavies is how many values with a count a shard holds.
+	shardHeavies = 32
+)
+
+// shards buffer the values of many goroutines. A goroutine uses the first one
+// that is free, beginning with one of its own, and does not wait for others.
+type shards struct {
+	all  []shard // their number is a power of two
+	size int     // values in each
+}
+
+// A shard is used under its mutex. It has a line of the cache to itself.
+type shard struct {
+	mu    sync.Mutex
+	n     int
+	buf   []float64 // buf[:n] are values; it grows to the full size
+	slot  int64     // of a Window: all that is in the shard belongs to it
+	heavy []weighted
+
+	negInf, posInf, nans uint64
+
+	_ [24]byte
+}
+
+// A center is where shards are emptied to.
+type center interface {
+	tryLock() bool
+	lock()
+	unlock()
+	// take adds what the shard holds and empties it, with both locked.
+	take(s *shard)
+	// addLocked adds one value for which there is no shard.
+	addLocked(x weighted, slot int64)
+}
+
+func newShards() shards {
+	n := min(max(4*runtime.GOMAXPROCS(0), 8), maxShards)
+	n = 1 << bits.Len(uint(n-1))
+	return shards{all: make([]shard, n), size: shardValues / n}
+}
+
+// home returns the shard that a goroutine tries first.
+func (b *shards) home() *shard { return &b.all[spot()&uint(len(b.all)-1)] }
+
+// spot returns a number that stays the same for a goroutine for a while and
+// that few others share: by the place of its stack.
+func spot() uint {
+	var x byte
+	p := uint64(uintptr(unsafe.Pointer(&x))) >> 11
+	return uint(p * 0x9E3779B97F4A7C15 >> 40)
+}
+
+// put adds x to the shard if it can be done at once.
+func (s *shard) put(x float64, slot int64) bool {
+	if x-x != 0 || !s.mu.TryLock() {
+		return false
+	}
+	ok := s.n < len(s.buf) && s.slot == slot
+	if ok {
+		s.buf[s.n] = x
+		s.n++
+	}
+	s.mu.Unlock()
+	return ok
+}
+
+// add adds a value to any shard, and empties it first if it must.
+func (b *shards) add(x weighted, slot int64, c center) {
+	i := spot()
+	for k := range uint(len(b.all)) {
+		s := &b.all[(i+k)&uint(len(b.all)-1)]
+		if !s.mu.TryLock() {
+			continue
+		}
+		ok := s.ready(slot, b.size, c)
+		if ok {
+			s.add(x)
+		}
+		s.mu.Unlock()
+		if ok {
+			return
+		}
+	}
+	c.lock() // all are in use or full
+	c.addLocked(x, slot)
+	c.unlock()
+}
+
+// ready makes room for a value. It returns false if the shard would have to
+// be emptied and somebody else has the center.
+func (s *shard) ready(slot int64, size int, c center) bool {
+	if s.slot != slot && s.count() == 0 {
+		s.slot = slot
+	}
+	if s.slot != slot || s.n == size || len(s.heavy) == shardHeavies {
+		if !c.tryLock() {
+			return false
+		}
+		c.take(s)
+		c.unlock()
+		s.slot = slot
+	}
+	if s.n == len(s.buf) {
+		s.buf = append(s.buf, make([]float64, min(max(s.n, 32), size-s.n))...)
+	}
+	return true
+}
+
+func (s *shard) add(x weighted) {
+	switch {
+	case x.x-x.x == 0 && x.n == 1:
+		s.buf[s.n] = x.x
+		s.n++
+	case x.x-x.x == 0:
+		if s.heavy == nil {
+			s.heavy = make([]weighted, 0, shardHeavies)
+		}
+		s.heavy = append(s.heavy, x)
+	case x.x > 0:
+		s.posInf = min(s.posInf+x.n, maxCount)
+	case x.x < 0:
+		s.negInf = min(s.negInf+x.n, maxCount)
+	default:
+		s.nans = min(s.nans+x.n, maxCount)
+	}
+}
+
+// addTo adds what the shard holds to d.
+func (s *shard) addTo(d *Digest) {
+	d.AddSlice(s.buf[:s.n])
+	s.addRest(d)
+}
+
+// addRest adds all but the values in buf.
+func (s *shard) addRest(d *Digest) {
+	for _, w := range s.heavy {
+		d.AddN(w.x, w.n)
+	}
+	d.AddN(math.Inf(-1), s.negInf)
+	d.AddN(math.Inf(1), s.posInf)
+	d.AddN(math.NaN(), s.nans)
+}
+
+// count returns how many values the shard holds, NaNs included.
+func (s *shard) count() uint64 {
+	n := uint64(s.n) + s.negInf + s.posInf + s.nans
+	for _, w := range s.heavy {
+		n += w.n
+	}
+	return n
+}
+
+func (s *shard) clear() {
+	s.n, s.heavy = 0, s.heavy[:0]
+	s.negInf, s.posInf, s.nans = 0, 0, 0
+}

@@ -1,0 +1,253 @@
+package percentile
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/influxdata/tdigest"
+)
+
+const (
+	// A list longer than listCap is squeezed to at most squeezed centroids.
+	// With squeezed ones it has room for new values; 1,500 are usual.
+	listCap  = slots - 2
+	squeezed = 1920
+
+	// A centroid in a tail, with r values between it and the end, may stand
+	// for grade·(r/1000)² values. In a tail that falls like a power the
+	// relative error of a value is in the order of √n/r, so this keeps it
+	// the same along the tail.
+	grade = 10
+
+	// Up to fewValues there is room for centroids two thirds as large.
+	fewValues = 1 << 15
+
+	// maxHoles is how many gaps of the data get centroids that end at them.
+	maxHoles = 3
+	// pieces is how many clusters the body then has.
+	pieces = 500
+)
+
+// limits says for how many values a centroid may stand.
+type limits struct {
+	total uint64
+	δ     float64
+	tails float64 // grade/1000²
+	unit  float64 // π/δ
+}
+
+func newLimits(total uint64, δ, grade float64) limits {
+	if total < fewValues {
+		δ, grade = δ*1.5, grade/1.5
+	}
+	return limits{total, δ, grade / 1e6, math.Pi / δ}
+}
+
+// tail returns the limit in the tail, r values from its end.
+func (l limits) tail(r uint64) float64 {
+	return min(max(1, l.tails*float64(r)*float64(r)), maxCount)
+}
+
+// k1 returns the weight of one unit of the k₁ scale function, r values from
+// an end.
+func (l limits) k1(r uint64) float64 {
+	return max(1, l.unit*math.Sqrt(float64(r)*float64(l.total-r)))
+}
+
+// exceeded says whether n values after r others are more than twice the limit.
+func (l limits) exceeded(r, n uint64) bool {
+	if n <= 2 {
+		return false
+	}
+	total, m := float64(int64(l.total)), float64(int64(n))/2
+	mid := float64(int64(r)) + m
+	q := min(mid, total-mid) - m
+	return m > l.tails*q*q || m*m > l.unit*l.unit*mid*(total-mid)
+}
+
+// squeeze drops ends of a sorted list, in place, until it is short. Those that
+// stay are not moved.
+func squeeze(w *scratch, list []centroid, δ float64) []centroid {
+	for g := float64(grade); ; g, δ = g*1.5, max(δ/1.2, minCompression) {
+		list = squeezeOnce(w, list, g, δ)
+		if len(list) <= squeezed {
+			return list
+		}
+	}
+}
+
+func squeezeOnce(w *scratch, list []centroid, g, δ float64) []centroid {
+	if len(list) < 3 {
+		return list
+	}
+	last := len(list) - 1
+	total := list[last].upto
+	lim := newLimits(total, δ, g)
+	if cap(w.keep) < len(list) {
+		w.keep = make([]bool, cap(list))
+	}
+	keep := w.keep[:len(list)] // ends that stay
+	clear(keep)
+
+	// The tails, each from its end inwards, until k₁ asks for less.
+	r := uint64(0) // values before k
+	for k := 0; k <= last && 2*r < total && lim.tail(r) <= lim.k1(r); {
+		limit := uint64(lim.tail(r))
+		for k++; k <= last && list[k].upto-r <= limit; k++ {
+		}
+		keep[k-1] = true
+		r = list[k-1].upto
+	}
+	r = 0 // values after k
+	for k := last; k > 0 && 2*r < total && lim.tail(r) <= lim.k1(r); {
+		keep[k] = true
+		limit := uint64(lim.tail(r))
+		for k--; k > 0 && total-list[k-1].upto-r <= limit; k-- {
+		}
+		r = total - list[k].upto
+	}
+	keep[0], keep[last-1], keep[last] = true, true, true
+
+	// The body, in pieces between holes.
+	hs := holes(list, lim)
+	if δ = lim.δ; len(hs) > 0 {
+		δ = min(δ, pieces/float64(len(hs)+1))
+	}
+	from := 0
+	for _, h := range hs {
+		w.cluster(list, from, h, δ)
+		keep[h] = true // the first value after a hole
+		from = h + 1
+	}
+	w.cluster(list, from, len(list), δ)
+	return drop(list, keep)
+}
+
+// drop removes the ends that are not kept, in place, and gives their values
+// to the next one that is.
+func drop(list []centroid, keep []bool) []centroid {
+	out := 0
+	for a := 0; a < len(list); {
+		b := a
+		for !keep[b] {
+			b++
+		}
+		c := list[b] // list[a:b+1] becomes one
+		if b > a {
+			p := list[out-1] // a > 0, since the first is kept
+			lo, from := p.hi, p.upto
+			var f float64
+			for _, e := range list[a : b+1] {
+				m := lerp(p.hi, e.hi, float64(e.mean))
+				f += along(lo, c.hi, m) * float64(e.upto-p.upto)
+				p = e
+			}
+			c.mean = float32(clampMean(f / float64(c.upto-from)))
+		}
+		list[out] = c
+		out++
+		a = b + 1
+	}
+	return list[:out]
+}
+
+// holes returns the places in the list that follow a wide gap, in order.
+func holes(list []centroid, lim limits) []int {
+	// Where the tails are single values anyhow, gaps are nothing special.
+	i := sort.Search(len(list), func(i int) bool { return lim.tail(list[i].upto) >= 2 })
+	j := sort.Search(len(list), func(i int) bool { return lim.tail(lim.total-list[i].upto) < 2 })
+	if j-i < 3 {
+		return nil
+	}
+	// Widths are compared in the logarithm, linear near zero.
+	scale := math.Abs(list[(i+j)/2].hi) / 1000
+	if scale == 0 {
+		scale = max(math.Abs(list[i].hi), math.Abs(list[j-1].hi)) / 1000
+	}
+	if scale == 0 || math.IsInf(1/scale, 0) {
+		return nil
+	}
+	width := func(a, b float64) float64 { // a < b
+		switch x, y := (a+scale)/scale, (b+scale)/scale; {
+		case a >= 0:
+			return math.Log(y / x)
+		case b <= 0:
+			return math.Log((2 - x) / (2 - y))
+		default:
+			return math.Log(2-x) + math.Log(y)
+		}
+	}
+	wide := width(list[i].hi, list[j-1].hi) / 32
+	ratio := math.Exp(wide)
+	type hole struct {
+		k     int
+		width float64
+	}
+	var hs []hole
+	for k := i + 1; k < j; k++ {
+		a, b := list[k-1].hi, list[k].hi
+		if !list[k].atom() || a >= 0 && b+scale < (a+scale)*ratio {
+			continue // without a logarithm
+		}
+		if w := width(a, b); w > wide {
+			hs = append(hs, hole{k, w})
+		}
+	}
+	slices.SortFunc(hs, func(a, b hole) int {
+		if a.width > b.width {
+			return -1
+		}
+		return 1
+	})
+	hs = hs[:min(len(hs), maxHoles)]
+	ks := make([]int, len(hs))
+	for i, h := range hs {
+		ks[i] = h.k
+	}
+	slices.Sort(ks)
+	return ks
+}
+
+// clusterer is what clustering needs for its work.
+type clusterer struct {
+	t  *tdigest.TDigest
+	cs tdigest.CentroidList
+}
+
+// cluster marks in w.keep the ends of the clusters that list[i:j] has by the
+// k₁ scale function.
+func (w *scratch) cluster(list []centroid, i, j int, δ float64) {
+	if i >= j {
+		return
+	}
+	if w.k1 == nil {
+		// Room for the longest list, so that it is processed in one go.
+		w.k1 = &clusterer{t: tdigest.NewWithCompression((listCap + batch + 1) / 8)}
+	}
+	t, cs := w.k1.t, w.k1.cs[:0]
+	t.Compression = δ
+	t.Reset()
+	for k := i; k < j; k++ {
+		s := spanAt(list, k)
+		cs = append(cs, tdigest.Centroid{Mean: s.mean(), Weight: float64(s.n)})
+	}
+	t.AddCentroidList(cs)
+	cs = t.Centroids(cs[:0])
+	w.k1.cs = cs
+
+	// Each cluster is a run of the list.
+	var upto float64
+	if i > 0 {
+		upto = float64(list[i-1].upto)
+	}
+	k := i
+	for _, c := range cs {
+		upto += c.Weight
+		for k+1 < j && float64(list[k+1].upto) <= upto+0.5 {
+			k++
+		}
+		w.keep[k] = true
+	}
+	w.keep[j-1] = true
+}
