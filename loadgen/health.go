@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/figure"
 	"github.com/goodputkit/goodputkit/percentile"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -108,7 +109,7 @@ func (t *tally) health() *goodput.ClientHealth {
 	}
 	if least := tightest(t.plan); h.LagP99 > 0 {
 		judge(h.LagP99/least, lagSuspect, lagInvalid,
-			"the P99 of the lag with which requests were sent, %.3g ms, is %.3g %% of the tightest threshold", 1e3*h.LagP99, 100*h.LagP99/least)
+			"the P99 of the lag with which requests were sent, %s, is %.3g %% of the tightest threshold", figure.Seconds(h.LagP99), 100*h.LagP99/least)
 	}
 	if t.offered > 0 {
 		n := float64(t.offered)
