@@ -1,7 +1,6 @@
 package percentile
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -275,18 +274,4 @@ func TestQuantileAndRankAgree(t *testing.T) {
 			prev, prevRank = x, rank
 		}
 	}
-}
-
-func ExampleDigest_errors() {
-	d := New()
-	for i := range 1_000_000 {
-		d.Add(float64(i))
-	}
-	for _, q := range []float64{0.5, 0.99, 0.9999} {
-		fmt.Printf("P%v %.0f\n", 100*q, d.Quantile(q))
-	}
-	// Output:
-	// P50 500000
-	// P99 989999
-	// P99.99 999899
 }

@@ -137,6 +137,9 @@ func TestMemory(t *testing.T) {
 	for i := range r.shards.all {
 		n += 8*cap(r.shards.all[i].buf) + 16*cap(r.shards.all[i].heavy)
 	}
+	for _, b := range append(r.full.spare, r.full.bufs...) {
+		n += 8 * cap(b)
+	}
 	assert.Less(t, n, 300_000)
 	assert.Less(t, size(r.Snapshot()), 120_000)
 }

@@ -10,7 +10,7 @@ import (
 
 const (
 	// shardValues is how many values the shards hold together.
-	shardValues = 16384
+	shardValues = 8192
 	maxShards   = 64
 	// shardHeavies is how many values with a count a shard holds.
 	shardHeavies = 32
@@ -33,18 +33,15 @@ type shard struct {
 
 	negInf, posInf, nans uint64
 
-	_ [24]byte
+	_ [32]byte
 }
 
-// A center is where shards are emptied to.
+// A center is where the values of shards go.
 type center interface {
-	tryLock() bool
-	lock()
-	unlock()
-	// take adds what the shard holds and empties it, with both locked.
-	take(s *shard)
-	// addLocked adds one value for which there is no shard.
-	addLocked(x weighted, slot int64)
+	// empty empties a locked shard if it can do so without waiting.
+	empty(s *shard) bool
+	// addDirectly adds one value for which there is no shard; it may wait.
+	addDirectly(x weighted, slot int64)
 }
 
 func newShards() shards {
@@ -95,27 +92,24 @@ func (b *shards) add(x weighted, slot int64, c center) {
 			return
 		}
 	}
-	c.lock() // all are in use or full
-	c.addLocked(x, slot)
-	c.unlock()
+	c.addDirectly(x, slot) // all are in use, or full
 }
 
-// ready makes room for a value. It returns false if the shard would have to
-// be emptied and somebody else has the center.
+// ready makes room for a value, if that can be done without waiting.
 func (s *shard) ready(slot int64, size int, c center) bool {
 	if s.slot != slot && s.count() == 0 {
 		s.slot = slot
 	}
 	if s.slot != slot || s.n == size || len(s.heavy) == shardHeavies {
-		if !c.tryLock() {
+		if !c.empty(s) {
 			return false
 		}
-		c.take(s)
-		c.unlock()
 		s.slot = slot
 	}
 	if s.n == len(s.buf) {
-		s.buf = append(s.buf, make([]float64, min(max(s.n, 32), size-s.n))...)
+		b := make([]float64, min(max(2*s.n, 32), size))
+		copy(b, s.buf)
+		s.buf = b
 	}
 	return true
 }
@@ -139,20 +133,15 @@ func (s *shard) add(x weighted) {
 	}
 }
 
-// addTo adds what the shard holds to d.
-func (s *shard) addTo(d *Digest) {
-	d.AddSlice(s.buf[:s.n])
-	s.addRest(d)
-}
-
-// addRest adds all but the values in buf.
-func (s *shard) addRest(d *Digest) {
-	for _, w := range s.heavy {
-		d.AddN(w.x, w.n)
+// rest appends to ws all that the shard holds but the values in buf.
+func (s *shard) rest(ws []weighted) []weighted {
+	ws = append(ws, s.heavy...)
+	for _, w := range []weighted{{math.Inf(-1), s.negInf}, {math.Inf(1), s.posInf}, {math.NaN(), s.nans}} {
+		if w.n > 0 {
+			ws = append(ws, w)
+		}
 	}
-	d.AddN(math.Inf(-1), s.negInf)
-	d.AddN(math.Inf(1), s.posInf)
-	d.AddN(math.NaN(), s.nans)
+	return ws
 }
 
 // count returns how many values the shard holds, NaNs included.

@@ -126,20 +126,31 @@ func (w *Window) SnapshotAt(t time.Time) *Digest {
 	return d
 }
 
-func (w *Window) tryLock() bool { return w.mu.TryLock() }
-func (w *Window) lock()         { w.mu.Lock() }
-func (w *Window) unlock()       { w.mu.Unlock() }
+func (w *Window) empty(s *shard) bool {
+	if !w.mu.TryLock() {
+		return false
+	}
+	w.take(s)
+	w.mu.Unlock()
+	return true
+}
 
+// take moves what the shard holds to its slot, with both locked.
 func (w *Window) take(s *shard) {
 	if n := s.count(); n > 0 {
 		if d := w.digest(s.slot, n); d != nil {
-			s.addTo(d)
+			d.AddSlice(s.buf[:s.n])
+			for _, x := range s.rest(nil) {
+				d.AddN(x.x, x.n)
+			}
 		}
 	}
 	s.clear()
 }
 
-func (w *Window) addLocked(x weighted, slot int64) {
+func (w *Window) addDirectly(x weighted, slot int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if d := w.digest(slot, x.n); d != nil {
 		d.AddN(x.x, x.n)
 	}
