@@ -1,49 +1,86 @@
 package loadgen
 
-import "iter"
+import (
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
-// requestsAhead is how many requests of a workload are made before they are due.
-const requestsAhead = 64
+// elementsAhead is how many elements of a sequence of the plan's are made before they are due.
+const elementsAhead = 64
 
-// readAhead reads a workload in a goroutine of its own, so that the work of making a request does not delay the one
-// before it. A panic of the sequence is passed on.
-func readAhead(seq iter.Seq[*Request]) iter.Seq[*Request] {
-	return func(yield func(*Request) bool) {
-		requests, quit := make(chan *Request, requestsAhead), make(chan struct{})
-		var failed *panicError // written before requests is closed
-		go func() {
-			defer close(requests)
-			ended := false
-			defer func() {
-				switch p := recover(); {
-				case p != nil:
-					failed = asPanic(p)
-				case !ended:
-					failed = &panicError{value: "it ended its goroutine (runtime.Goexit)"}
-				}
-			}()
-			for r := range seq {
-				select {
-				case requests <- r:
-					continue
-				case <-quit:
-				}
-				break
-			}
-			ended = true
-		}()
+// readers read the sequences of a plan ahead of time, each in a goroutine of its own, so that the work of making an
+// element delays nothing, and one that waits for something holds nothing up.
+type readers struct {
+	notify func() // a sequence that had nothing to give has something, or has ended
+	gone   []<-chan struct{}
+}
+
+// readAhead is the sequence, read by r.
+func readAhead[T any](r *readers, seq iter.Seq[T]) *source[T] {
+	elements, quit, gone := make(chan T, elementsAhead), make(chan struct{}), make(chan struct{})
+	r.gone = append(r.gone, gone)
+	var wanted atomic.Bool
+	tell := func() {
+		if wanted.CompareAndSwap(true, false) {
+			r.notify()
+		}
+	}
+	var failed *panicError // written before elements is closed
+	go func() {
+		defer close(gone)
+		defer tell()
+		defer close(elements)
+		ended := false
 		defer func() {
-			close(quit)
-			for range requests { // until the goroutine is gone
+			switch p := recover(); {
+			case p != nil:
+				failed = asPanic(p)
+			case !ended:
+				failed = &panicError{value: "it ended its goroutine (runtime.Goexit)"}
 			}
 		}()
-		for r := range requests {
-			if !yield(r) {
-				return
+		for v := range seq {
+			select {
+			case elements <- v:
+				tell()
+				continue
+			case <-quit:
+			}
+			break
+		}
+		ended = true
+	}()
+	s := &source[T]{stop: sync.OnceFunc(func() { close(quit) })}
+	s.next = func() (v T, ok, pending bool) {
+		for {
+			select {
+			case v, ok = <-elements:
+				if !ok {
+					s.err = failed
+				}
+				return v, ok, false
+			default:
+			}
+			if wanted.Swap(true) { // and there was still nothing
+				return v, false, true
 			}
 		}
-		if failed != nil {
-			panic(failed)
+	}
+	return s
+}
+
+// wait returns when the goroutines are gone, which have been told to stop. A sequence that takes longer than grace is
+// left alone.
+func (r *readers) wait() {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	for _, gone := range r.gone {
+		select {
+		case <-gone:
+		case <-timer.C:
+			return
 		}
 	}
 }

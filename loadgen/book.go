@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type Book struct {
 	pending  []booking // to be booked once mu is free
 	ticks    ticker
 	newCall  func() *Call
+	run      context.Context // nothing more starts once it is done; nil: the Runner cuts the run off by itself
 	result   *Result
 	err      error
 }
@@ -49,6 +51,11 @@ type Book struct {
 // that cannot be meant is refused with a *PlanError. Result has to be called in the end, whatever happens: it stops
 // reading the plan's sequences.
 func NewBook(p Plan, d Description, start time.Time) (*Book, error) {
+	return newBook(p, d, start, nil)
+}
+
+// newBook is NewBook with the plan's sequences read ahead by r, if that is not nil.
+func newBook(p Plan, d Description, start time.Time, r *readers) (*Book, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -61,7 +68,7 @@ func NewBook(p Plan, d Description, start time.Time) (*Book, error) {
 	if b.tally, err = newTally(&b.plan, d, start); err != nil {
 		return nil, err
 	}
-	b.sched = newSchedule(&b.plan, start)
+	b.sched = newSchedule(&b.plan, start, r)
 	b.tally.follow(b.sched, b.now)
 	return b, nil
 }
@@ -98,6 +105,12 @@ func (b *Book) next(patience time.Duration) (at time.Time, ok bool) {
 	first := func(t time.Time) {
 		if !ok || t.Before(at) {
 			at, ok = t, true
+		}
+	}
+	if b.sched.pending() {
+		first(b.now.Add(b.plan.Timeout)) // whoever gives something says so
+		if cut, some := b.cutoff(); some {
+			first(cut)
 		}
 	}
 	if due, some := b.sched.due(); some {
@@ -144,6 +157,9 @@ func (b *Book) Start(now time.Time) *Call {
 }
 
 func (b *Book) startNext() *Call {
+	if cut, ok := b.cutoff(); ok && !b.now.Before(cut) && b.sched.pending() {
+		b.sched.giveUp()
+	}
 	for b.waiting.len() > 0 {
 		switch c := *b.waiting.at(0); {
 		case b.passed(c, 0):
@@ -161,7 +177,11 @@ func (b *Book) startNext() *Call {
 	}
 	for {
 		due, ok := b.sched.due()
+		b.tally.follow(b.sched, b.now)
 		if !ok || due.After(b.now) {
+			return nil
+		}
+		if b.run != nil && b.run.Err() != nil { // however many are due: the Runner comes to cut the run off
 			return nil
 		}
 		index := b.sched.offered
@@ -169,7 +189,6 @@ func (b *Book) startNext() *Call {
 		c := b.newCall()
 		c.Request, c.Start, c.Deadline, c.Index, c.ready = req, start, start.Add(b.plan.Timeout), uint64(index), start
 		b.tally.offered++
-		b.tally.follow(b.sched, b.now)
 		switch {
 		case !b.full() && b.waiting.len() == 0:
 			return b.hand(c)
@@ -314,7 +333,7 @@ func (b *Book) cutOff(cause error) {
 }
 
 // Result closes the book, at the instant of the last call, and is what the run found. What is still in flight is cut off.
-// The error is about a run that was carried out in part: a sequence of the plan's panicked, which ended the arrivals, or
+// The error is about a run that was carried out in part: a sequence of the plan's failed, which ended the arrivals, or
 // the records could not be written. There is a Result all the same.
 func (b *Book) Result() (*Result, error) {
 	b.mu.Lock()

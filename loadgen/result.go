@@ -23,7 +23,7 @@ var (
 // Errors of a run that was carried out in part, for errors.Is. ErrRecordsFile is only a warning where the writer was too
 // slow: at most 1,024 records wait for it, and what comes beyond is left out.
 var (
-	ErrSequence    = errors.New("a sequence of the plan panicked, which ended the arrivals")
+	ErrSequence    = errors.New("a sequence of the plan failed, which ended the arrivals")
 	ErrRecordsFile = errors.New("Plan.Records is incomplete")
 )
 
@@ -50,11 +50,11 @@ func (t *tally) result(b *Book) (*Result, error) {
 		s.finish(end, false) // a closed loop whose workers would all begin after it
 	}
 	s.finish(s.last, true)
-	t.follow(s, b.now)
-	if t.acc == nil { // the warm-up never ended
+	if t.acc == nil && !s.warm { // the warm-up never ended
 		t.acc = t.accumulator(goodput.WithWindow(b.now, time.Time{}))
 		t.shutWindow(b.now, false)
 	}
+	t.follow(s, b.now)
 	if t.plan.steady() && !t.shut {
 		t.shutWindow(s.end, s.included)
 	}
@@ -111,13 +111,21 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Microsecond)
 }
 
-// failure is the panic of a sequence of the plan, if one did.
+// failure is what a sequence of the plan failed with, if one did.
 func (t *tally) failure(b *Book) error {
-	if err := b.sched.workload.err; err != nil {
-		return fmt.Errorf("loadgen: %w: Workload: %s", ErrSequence, clean(err.Error()))
+	s := b.sched
+	fail := func(field string, err error) error {
+		return fmt.Errorf("loadgen: %w: %s: %s", ErrSequence, field, clean(err.Error()))
 	}
-	if a := b.sched.arrivals; a != nil && a.err != nil {
-		return fmt.Errorf("loadgen: %w: Arrivals: %s", ErrSequence, clean(a.err.Error()))
+	switch {
+	case s.workload.err != nil:
+		return fail("Workload", s.workload.err)
+	case s.arrivals != nil && s.arrivals.err != nil:
+		return fail("Arrivals", s.arrivals.err)
+	case s.failed != nil && s.starved:
+		return fail("Workload", s.failed)
+	case s.failed != nil:
+		return fail("Arrivals", s.failed)
 	}
 	return nil
 }

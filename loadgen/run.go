@@ -26,16 +26,15 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 		return nil, errors.New("loadgen: the target is nil")
 	}
 	start := time.Now()
-	if p.Workload != nil {
-		p.Workload = readAhead(p.Workload)
-	}
-	b, err := NewBook(p, describe(t), start)
+	r := &client{target: t, run: ctx, wake: make(chan struct{}, 1)}
+	sequences := readers{notify: r.hurry}
+	b, err := newBook(p, describe(t), start, &sequences)
 	if err != nil {
 		return nil, err
 	}
 	b.ticks.off = true
-	b.newCall = newJob
-	r := &client{target: t, b: b, run: ctx, wake: make(chan struct{}, 1)}
+	b.newCall, b.run = newJob, ctx
+	r.b = b
 	// The requests' context is not ctx's child: a request that ctx itself cancels could be booked before the Book knows
 	// that the run is cut off.
 	r.requests, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -47,6 +46,7 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	r.booked.Wait()
 	r.workers.dismiss()
 	stop()
+	defer sequences.wait()
 	return b.Result()
 }
 
@@ -160,6 +160,9 @@ func (r *client) perform(j *job) {
 		}
 		now := time.Now()
 		cancel()
+		if errors.Is(err, context.Canceled) && !now.Before(j.call.Deadline) {
+			err = context.DeadlineExceeded // the run was cut off in the same instant: whichever the target heard of first
+		}
 		if rec, bytes, ok := j.trace.seal(entry, now); ok {
 			rec.Outcome, rec.Detail = outcomeOf(err, nil, bytes)
 			j.call.output = j.trace.some

@@ -241,7 +241,7 @@ func TestPanickingSequences(t *testing.T) {
 				panic("bad line")
 			}
 		},
-		"Goexit": func(p *Plan) {
+		"Workload, Goexit": func(p *Plan) {
 			p.Workload = func(yield func(*Request) bool) {
 				yield(&Request{})
 				yield(&Request{})
@@ -256,17 +256,26 @@ func TestPanickingSequences(t *testing.T) {
 				panic("bad line")
 			})
 		},
+		"Arrivals, Goexit": func(p *Plan) {
+			p.Concurrency = 0
+			p.Arrivals = ArrivalsFunc(func(yield func(time.Duration) bool) {
+				yield(0)
+				yield(ms)
+				runtime.Goexit()
+			})
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := Plan{SLO: e2e, Concurrency: 1, Requests: 10}
 			f(&p)
 			res, err := Run(t.Context(), takes(50*ms), p)
 			require.ErrorIs(t, err, ErrSequence)
-			want := name + `: panic: bad line \(run_test\.go:\d+\)`
-			if name == "Goexit" {
-				want = `Workload: panic: it ended its goroutine \(runtime\.Goexit\)`
+			field, exit, _ := strings.Cut(name, ", ")
+			want := field + `: panic: bad line \(run_test\.go:\d+\)`
+			if exit != "" {
+				want = field + `: panic: it ended its goroutine \(runtime\.Goexit\)`
 			}
-			assert.Regexp(t, `^loadgen: a sequence of the plan panicked, which ended the arrivals: `+want+`$`, err.Error())
+			assert.Regexp(t, `^loadgen: a sequence of the plan failed, which ended the arrivals: `+want+`$`, err.Error())
 			assert.EqualValues(t, 2, res.Report.Good, "what there was is in the report")
 		})
 	}

@@ -1,16 +1,23 @@
 package loadgen
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // schedule says when which request of a plan is due. It is a state machine: it reads no clock and starts nothing.
 //
 // What ends the arrivals is known no later than their last Start: the schedule looks one arrival and one request ahead.
+// Where a sequence has nothing to give yet, it looks again whenever it is asked something.
 type schedule struct {
 	plan     *Plan
 	start    time.Time
 	arrivals *source[time.Duration] // nil: closed loop
 	workload *source[*Request]
-	next     *Request // the next request, which is there unless the arrivals are over
+	next     *Request // the next request, which is there unless the arrivals are over or it is behind
+	behind   bool     // it could not look ahead yet
+	failed   error    // a sequence had nothing to give until the run was over:
+	starved  bool     // the workload; else the arrivals
 
 	at    time.Time       // open loop: when the next request is due
 	ramp  int             // closed loop: workers that have begun
@@ -28,8 +35,8 @@ type schedule struct {
 	included bool      // what starts or ends at end is still inside
 }
 
-func newSchedule(p *Plan, start time.Time) *schedule {
-	s := &schedule{plan: p, start: start, last: start, workload: p.requests(), arrivals: p.arrivals()}
+func newSchedule(p *Plan, start time.Time, r *readers) *schedule {
+	s := &schedule{plan: p, start: start, last: start, workload: p.requests(r), arrivals: p.arrivals(r), behind: true}
 	if p.WarmupRequests == 0 {
 		s.warm, s.from = true, start.Add(p.Warmup)
 	}
@@ -37,25 +44,39 @@ func newSchedule(p *Plan, start time.Time) *schedule {
 	return s
 }
 
-// ahead finds out what comes next, or that nothing does.
+// ahead finds out what comes next, or that nothing does, unless it has.
 func (s *schedule) ahead() {
+	if !s.behind || s.over {
+		return
+	}
 	if s.plan.Requests > 0 && s.counted >= s.plan.Requests {
 		s.finish(s.last, true)
 		return
 	}
-	var ok bool
-	if s.next, ok = s.workload.pull(); !ok {
-		s.finish(s.last, true)
-		return
+	if s.next == nil {
+		r, ok, pending := s.workload.pull()
+		switch {
+		case pending:
+			return
+		case !ok:
+			s.finish(s.last, true)
+			return
+		}
+		s.next = r
 	}
 	if s.arrivals == nil {
+		s.behind = false
 		return
 	}
-	d, ok := s.arrivals.pull()
-	if !ok {
+	d, ok, pending := s.arrivals.pull()
+	switch {
+	case pending:
+		return
+	case !ok:
 		s.finish(s.last, true)
 		return
 	}
+	s.behind = false
 	if s.at = s.start.Add(d); s.at.Before(s.last) {
 		s.at = s.last
 		s.fallen++
@@ -64,6 +85,24 @@ func (s *schedule) ahead() {
 	if end, ok := s.bound(); ok && !s.at.Before(end) {
 		s.finish(end, false)
 	}
+}
+
+// pending says that requests could be due, for all one knows, if a sequence had something to give.
+func (s *schedule) pending() bool {
+	if s.ahead(); s.over || !s.behind {
+		return false
+	}
+	_, _, some := s.worker()
+	return s.arrivals != nil || some
+}
+
+// giveUp ends the arrivals where a sequence has held the run up.
+func (s *schedule) giveUp() {
+	s.failed, s.starved = errors.New("it had nothing to give before the run was over"), s.next == nil
+	if end, ok := s.bound(); ok {
+		s.finish(end, false)
+	}
+	s.finish(s.last, true)
 }
 
 // warmUntil notes that the next request starts at at, which ends a warm-up by count. Requests that started at that very
@@ -113,11 +152,11 @@ func (s *schedule) cut(at time.Time) {
 // due is when the next request starts. It is not ok where that is not known yet: in a closed loop it can depend on the
 // requests in flight.
 func (s *schedule) due() (time.Time, bool) {
-	if s.over {
+	if s.ahead(); s.over {
 		return time.Time{}, false
 	}
 	if s.arrivals != nil {
-		return s.at, true
+		return s.at, !s.behind
 	}
 	at, _, ok := s.worker()
 	if !ok {
@@ -128,7 +167,7 @@ func (s *schedule) due() (time.Time, bool) {
 		s.ready, s.ramp = fifo[time.Time]{}, s.plan.Concurrency
 		return at, false
 	}
-	return at, true
+	return at, !s.behind
 }
 
 // worker is when the first idle worker begins, and whether it is one that has not begun before.
@@ -157,7 +196,7 @@ func (s *schedule) take() (start time.Time, r *Request) {
 		}
 		s.warmUntil(start)
 	}
-	r = s.next
+	r, s.next, s.behind = s.next, nil, true
 	if !start.Equal(s.last) {
 		s.last, s.tied = start, 0
 	}
@@ -180,10 +219,15 @@ func (s *schedule) free(at time.Time) {
 // frontier is the earliest instant at which a request can still start; none: no more will. Nothing that is before it can
 // turn out to be outside of the window.
 func (s *schedule) frontier(now time.Time) (time.Time, bool) {
-	if s.over {
-		return time.Time{}, false
-	}
 	at, ok := s.due()
+	switch {
+	case s.over:
+		return time.Time{}, false
+	case s.arrivals != nil && !ok:
+		return s.last, true
+	case s.arrivals == nil && !ok:
+		at, _, ok = s.worker()
+	}
 	if s.arrivals == nil && (!ok || now.Before(at)) {
 		return now, true
 	}
@@ -192,7 +236,7 @@ func (s *schedule) frontier(now time.Time) (time.Time, bool) {
 
 // window is where the steady state ends, as far as that is known.
 func (s *schedule) window() (end time.Time, included, known bool) {
-	if s.over {
+	if s.ahead(); s.over {
 		return s.end, s.included, true
 	}
 	end, known = s.bound()

@@ -32,6 +32,7 @@ func Simulate(ctx context.Context, p Plan, d Description, s System) (*Result, er
 	if err != nil {
 		return nil, err
 	}
+	b.run = ctx
 	defer b.Result() // whatever panics: the plan's sequences are to be closed
 	end := func(c *Call, rec *goodput.Record) { b.End(now, c, rec) }
 	for {

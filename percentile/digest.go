@@ -236,11 +236,9 @@ func (d *Digest) addBatch(w *scratch, xs []float64, all bool) []float64 {
 	if len(xs) == 0 || !all && len(xs) <= batch/4 {
 		return xs
 	}
-	for c := range slices.Chunk(xs, batch) {
-		w.sort(c)
-		d.listed += uint64(len(c))
-		d.set(w, addSorted(w.list[:0], d.list, c, d.limits()))
-	}
+	w.sort(xs)
+	d.listed += uint64(len(xs))
+	d.set(w, addSorted(w.list[:0], d.list, xs, d.limits()))
 	return nil
 }
 
@@ -361,8 +359,7 @@ func (d *Digest) Max() float64 {
 }
 
 // Merge adds the values of o to d. o is not changed; it may be d itself, and
-// may be nil. d keeps its own compression. Where the count would exceed 2⁶²,
-// nothing is added.
+// may be nil. Where the count would exceed 2⁶², nothing is added.
 func (d *Digest) Merge(o *Digest) {
 	d.own()
 	if o == nil || o.Count()+d.Count() > maxCount || o.nans+d.nans > maxCount {

@@ -1,0 +1,115 @@
+package loadgen
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// blocked gives v and then nothing, for ever or until release is closed.
+func blocked[T any](v T, release <-chan struct{}) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		if yield(v) {
+			<-release
+		}
+	}
+}
+
+// A sequence that waits for something holds up neither the end of a run, nor its being cut off.
+func TestBlockedSequences(t *testing.T) {
+	for name, with := range map[string]func(*Plan, <-chan struct{}){
+		"Workload, closed loop": func(p *Plan, release <-chan struct{}) {
+			p.Concurrency, p.Workload = 2, blocked(&Request{}, release)
+		},
+		"Workload, open loop": func(p *Plan, release <-chan struct{}) {
+			p.Arrivals, p.Workload = Constant{Rate: 100}, blocked(&Request{}, release)
+		},
+		"Arrivals": func(p *Plan, release <-chan struct{}) {
+			p.Arrivals = ArrivalsFunc(blocked(time.Duration(0), release))
+		},
+	} {
+		for _, end := range []string{"cut", "Duration", "Requests"} {
+			t.Run(name+", "+end, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					release := make(chan struct{})
+					defer close(release)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					calls := 0
+					p := Plan{SLO: e2e, Timeout: 2 * time.Second, Progress: func(Progress) { calls++ }}
+					with(&p, release)
+					most := time.Minute + grace
+					switch end {
+					case "Duration":
+						p.Duration, most = 10*time.Second, 12*time.Second+grace
+					case "Requests":
+						p.Requests, most = 1, 50*ms+grace
+					}
+					began := time.Now()
+					res, err := Run(ctx, takes(50*ms), p)
+					assert.LessOrEqual(t, time.Since(began), most)
+					require.NotNil(t, res)
+					assert.EqualValues(t, 1, res.Report.Good, "what there was")
+					assert.GreaterOrEqual(t, calls, int(res.Elapsed/Pace), "and Progress goes on")
+					switch end {
+					case "Duration":
+						require.ErrorIs(t, err, ErrSequence)
+						assert.ErrorContains(t, err, "nothing to give before the run was over")
+						assert.NoError(t, res.Cut)
+						assert.InDelta(t, 10, res.Report.WindowS, 1e-9)
+					case "cut":
+						require.NoError(t, err)
+						assert.ErrorIs(t, res.Cut, context.DeadlineExceeded)
+					default:
+						require.NoError(t, err)
+						assert.NoError(t, res.Cut)
+					}
+				})
+			})
+		}
+	}
+}
+
+// However many requests are due, a run is cut off at once.
+func TestCutWhileRequestsAreDue(t *testing.T) {
+	due := ArrivalsFunc(func(yield func(time.Duration) bool) {
+		for yield(0) {
+		}
+	})
+	for name, p := range map[string]Plan{
+		"at one instant":             {Arrivals: due},
+		"at one instant, and drop":   {Arrivals: due, MaxInFlight: 1, Overflow: Drop},
+		"at one instant, and wait":   {Arrivals: due, MaxInFlight: 1, Overflow: Wait},
+		"more than a client can do":  {Arrivals: Constant{Rate: 1e9}},
+		"more than it can even drop": {Arrivals: Constant{Rate: 1e9}, MaxInFlight: 1, Overflow: Drop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.SLO, p.Duration = e2e, time.Hour
+			ctx, cancel := context.WithTimeout(t.Context(), 10*ms)
+			defer cancel()
+			res, err := Run(ctx, takes(time.Hour), p)
+			require.NoError(t, err)
+			require.ErrorIs(t, res.Cut, context.DeadlineExceeded)
+			r := res.Report
+			var sum uint64
+			for _, n := range r.Outcomes {
+				sum += n
+			}
+			assert.Equal(t, r.Offered, sum, "the books close")
+			assert.Equal(t, r.Health.Offered, r.Offered)
+		})
+		t.Run(name+", in virtual time", func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*ms)
+			defer cancel()
+			p.SLO, p.Duration = e2e, time.Hour
+			res, err := Simulate(ctx, p, Description{}, &delays{do: randomBehaviour(1)})
+			require.NoError(t, err)
+			require.ErrorIs(t, res.Cut, context.DeadlineExceeded)
+		})
+	}
+}
