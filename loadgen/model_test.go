@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -289,6 +290,9 @@ func TestRunnersAgree(t *testing.T) {
 			check := func(name string, res *Result, file *bytes.Buffer, start time.Time, cut time.Duration) []*goodput.Record {
 				rs := readRecords(t, file.Bytes())
 				checkBooks(t, p, res.Report, rs, name)
+				again, err := goodput.ReadReport(bytes.NewReader(file.Bytes()))
+				require.NoError(t, err)
+				sameReport(t, res.Report, again, name)
 				wasCut := cut
 				if res.Cut == nil {
 					wasCut = 0
@@ -345,6 +349,25 @@ func TestRunnersAgree(t *testing.T) {
 			require.NoError(t, err)
 			check("late", res, &file, time.Unix(0, 0), cutAt)
 		})
+	}
+}
+
+// sameReport: what the file of a run says is what the run said, its time line too.
+func sameReport(t *testing.T, want, got *goodput.Report, name string) {
+	t.Helper()
+	figures := func(r *goodput.Report) (m map[string]json.RawMessage) {
+		b, err := r.MarshalJSON()
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(b, &m))
+		return m
+	}
+	w, g := figures(want), figures(got)
+	assert.Len(t, g, len(w), name)
+	for key := range w {
+		if key == "worst" && name == "late" { // of requests that are equally bad the first stand there, in the order of booking
+			continue
+		}
+		assert.Equal(t, string(w[key]), string(g[key]), "%s: %s", name, key)
 	}
 }
 

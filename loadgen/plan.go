@@ -60,7 +60,7 @@ type Plan struct {
 	ThinkTime   time.Duration // of a worker between two requests; closed loop only
 	RampUp      time.Duration // worker i of n starts at i/n of it; closed loop only
 
-	Workload iter.Seq[*Request] // what is asked; nil: empty requests. Read by one goroutine, ahead of time
+	Workload iter.Seq[*Request] // what is asked; nil: empty requests. Read by one goroutine, ahead of time; one that waits holds nothing else up
 	Repeat   bool               // begin the Workload again where it ends
 
 	Requests       int           // so many arrivals after the warm-up; 0: no bound

@@ -74,18 +74,17 @@ func (t *tally) follow(s *schedule, now time.Time) {
 	if t.acc == nil && s.warm {
 		t.acc = t.accumulator(goodput.WithWindow(s.from, time.Time{}))
 	}
-	if len(t.held) == 0 {
+	if t.acc == nil || len(t.held) == 0 {
 		return
 	}
 	kept := t.held[:0]
 	for _, r := range t.held {
-		switch {
-		case t.early(r, s, now):
+		if t.early(r, s, now) {
 			kept = append(kept, r)
-		case t.acc != nil:
-			t.endWindow(r, s)
-			t.acc.Observe(r)
+			continue
 		}
+		t.endWindow(r, s)
+		t.acc.Observe(r)
 	}
 	clear(t.held[len(kept):])
 	t.held = kept
@@ -97,8 +96,7 @@ func (t *tally) early(r *goodput.Record, s *schedule, now time.Time) bool {
 		return false
 	}
 	front, some := s.frontier(now)
-	end := r.Start.Add(r.End)
-	return some && (end.After(front) || t.acc == nil && end.Equal(front))
+	return t.acc == nil || some && r.Start.Add(r.End).After(front)
 }
 
 // endWindow tells the accumulator where the window ends, before the first record that lies beyond it.
@@ -138,13 +136,12 @@ func (t *tally) end(c *Call, r *goodput.Record, s *schedule, now time.Time) obse
 		t.asked += uint64(c.Request.InputTokens)
 		t.counted += uint64(r.InputTokens)
 	}
-	switch {
-	case t.early(r, s, now):
+	if t.early(r, s, now) {
 		t.held = append(t.held, cloneRecord(r))
-	case t.acc != nil: // else it ended before the window began
-		t.endWindow(r, s)
-		o.acc = t.acc
+		return o
 	}
+	t.endWindow(r, s)
+	o.acc = t.acc
 	return o
 }
 
