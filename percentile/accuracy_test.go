@@ -37,6 +37,9 @@ var laws = []law{
 		}
 		return x
 	}},
+	{"narrowing", func(r *rand.Rand, i, n int) float64 {
+		return math.Exp((1 - 0.99*float64(i)/float64(n)) * r.NormFloat64())
+	}},
 	{"sawtooth", func(r *rand.Rand, i, _ int) float64 { return float64(i%5000) + 1 + r.Float64() }},
 }
 
@@ -114,6 +117,24 @@ func TestValueError(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where the values are about zero, a relative error means nothing.
+func TestErrorAboutZero(t *testing.T) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		r := newRand(uint64(n))
+		xs := make([]float64, n)
+		d := New()
+		for i := range xs {
+			xs[i] = r.NormFloat64()
+			d.Add(xs[i])
+		}
+		sorted := sortedCopy(xs)
+		requireWithin(t, sorted, d, 1, 0.01, 0.05, 0.1, 0.9, 0.95, 0.99, 0.999, 0.9999)
+		for q := 0.3; q < 0.7; q += 0.01 {
+			require.InDelta(t, type7(sorted, q), d.Quantile(q), 0.003)
+		}
 	}
 }
 

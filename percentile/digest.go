@@ -19,7 +19,7 @@ const (
 	// A digest sorts its values in batches of this size.
 	batch = 4096
 	// Values that come with a count above fewCopies wait in a list of their own.
-	weightedBatch = 128
+	weightedBatch = 64
 	fewCopies     = 4
 
 	maxCount = 1 << 62
@@ -236,9 +236,11 @@ func (d *Digest) addBatch(w *scratch, xs []float64, all bool) []float64 {
 	if len(xs) == 0 || !all && len(xs) <= batch/4 {
 		return xs
 	}
-	w.sort(xs)
-	d.listed += uint64(len(xs))
-	d.set(w, addSorted(w.list[:0], d.list, xs, d.limits()))
+	for c := range slices.Chunk(xs, batch) {
+		w.sort(c)
+		d.listed += uint64(len(c))
+		d.set(w, addSorted(w.list[:0], d.list, c, d.limits()))
+	}
 	return nil
 }
 
@@ -359,7 +361,8 @@ func (d *Digest) Max() float64 {
 }
 
 // Merge adds the values of o to d. o is not changed; it may be d itself, and
-// may be nil. Where the count would exceed 2⁶², nothing is added.
+// may be nil. d keeps its own compression. Where the count would exceed 2⁶²,
+// nothing is added.
 func (d *Digest) Merge(o *Digest) {
 	d.own()
 	if o == nil || o.Count()+d.Count() > maxCount || o.nans+d.nans > maxCount {
@@ -407,7 +410,9 @@ func (d *Digest) trim() {
 	d.buf, d.n, d.done, d.summed = nil, 0, 0, 0
 	d.weighted, d.doneW = nil, 0
 	d.table = nil
-	d.list = slices.Clip(slices.Clone(d.list))
+	if cap(d.list) > len(d.list)+len(d.list)/4 {
+		d.list = append(make([]centroid, 0, len(d.list)), d.list...)
+	}
 }
 
 // Reset empties the digest and keeps its memory for reuse.

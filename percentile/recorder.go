@@ -95,7 +95,7 @@ func (r *Recorder) Snapshot() *Digest {
 	for _, w := range rest {
 		d.AddN(w.x, w.n)
 	}
-	d.settle()
+	d.trim()
 	return d
 }
 

@@ -16,7 +16,7 @@ import (
 //
 // Any number of goroutines may use a window. Adding costs what it does in a
 // [Recorder]. A window takes at most 50 kB for each slot that has values and
-// 250 kB beside. Times must come from one clock and not jump ahead of it: a
+// 200 kB beside. Times must come from one clock and not jump ahead of it: a
 // value moves the window to its time.
 type Window struct {
 	step   time.Duration
