@@ -548,6 +548,29 @@ func TestSecrets(t *testing.T) {
 
 const keptAlive200 = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
+// A server may quote any part of a prompt.
+func TestSecretsWithinThePrompt(t *testing.T) {
+	words := strings.Fields(strings.Repeat("Ærlig talt: the \"quick\" brown fox\nknows 1,234 private things about <Oslo> & me. ", 3))
+	for i := range words {
+		words[i] += fmt.Sprint(i)
+	}
+	prompt := strings.Join(words, " ")
+	inJSON, _ := json.Marshal(prompt)
+	for _, text := range []string{prompt, string(inJSON[1 : len(inJSON)-1])} {
+		for from := 0; from+40 <= len(text); from += 7 {
+			quote := text[from : from+40]
+			tgt := served(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(400)
+				fmt.Fprintf(w, "cannot read '%s' of the prompt", quote)
+			})
+			rec, _ := do(t, tgt, &loadgen.Request{Messages: []loadgen.Message{{Role: "system", Content: "Be short."}, {Role: "user", Content: prompt}}})
+			before, _, cut := strings.Cut(strings.TrimPrefix(rec.Detail, "HTTP status 400: cannot read '"), "[redacted]")
+			assert.True(t, cut, rec.Detail)
+			assert.Less(t, len(before), 16, rec.Detail) // JSON can be escaped in more ways than one
+		}
+	}
+}
+
 func TestSecretsElsewhere(t *testing.T) {
 	for name, c := range map[string]Config{
 		"header":      {Header: http.Header{"api-key": {"abcd-0123456789"}}},
@@ -557,6 +580,7 @@ func TestSecretsElsewhere(t *testing.T) {
 		"query":       {BaseURL: "/v1?sig=abcd-0123456789"},
 		"long query":  {BaseURL: "/v1?x=0123456789-0123456789"},
 		"body":        {Body: map[string]any{"api_key": "abcd-0123456789"}},
+		"nested body": {Body: map[string]any{"extra": []any{map[string]any{"auth": map[string]string{"token": "abcd-0123456789"}}}}},
 		"escaped key": {APIKey: "abcd-0123456789"},
 	} {
 		tgt := served(t, c, func(w http.ResponseWriter, r *http.Request) {

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
+	"html"
 	"net/url"
 	"slices"
 	"strconv"
@@ -58,14 +59,34 @@ func newRedactor(c Config, u *url.URL) *redactor {
 			r.add(u.User.Username())
 		}
 	}
-	for name, v := range c.Body {
-		if s, ok := v.(string); ok && credential(name) {
-			r.add(s)
-		}
-	}
+	r.addFields(c.Body)
 	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 	r.secrets = slices.Compact(r.secrets)
 	return r
+}
+
+// addFields adds what a body's fields have, at any depth, that is named like a credential.
+func (r *redactor) addFields(fields map[string]any) {
+	for name, v := range fields {
+		switch v := v.(type) {
+		case string:
+			if credential(name) {
+				r.add(v)
+			}
+		case map[string]any:
+			r.addFields(v)
+		case map[string]string:
+			for name, v := range v {
+				if credential(name) {
+					r.add(v)
+				}
+			}
+		case []any:
+			for _, v := range v {
+				r.addFields(map[string]any{name: v})
+			}
+		}
+	}
 }
 
 // credential says whether a field's name is that of a secret.
@@ -84,12 +105,12 @@ func (r *redactor) add(secret string) {
 	if len(secret) < 4 {
 		return
 	}
-	html, _ := json.Marshal(secret)
+	inJSON, _ := json.Marshal(secret)
 	quoted := strconv.Quote(secret)
 	quoted = quoted[1 : len(quoted)-1]
 	for _, form := range []string{
-		secret, quoted, strings.ReplaceAll(quoted, "/", `\/`), string(html[1 : len(html)-1]),
-		url.QueryEscape(secret), url.PathEscape(secret),
+		secret, quoted, strings.ReplaceAll(quoted, "/", `\/`), string(inJSON[1 : len(inJSON)-1]),
+		url.QueryEscape(secret), url.PathEscape(secret), html.EscapeString(secret),
 	} {
 		if !slices.Contains(r.secrets, form) {
 			r.secrets = append(r.secrets, form)
@@ -144,15 +165,21 @@ func withoutTexts(s string, request []byte) string {
 
 func withoutText(s string, v gjson.Result) string {
 	if v.Type == gjson.String {
-		const most, least = 12, 8 // bytes of a text that are looked for: fewer could be there by chance
+		// What is a quotation and no chance, bytes: of the beginning of a text, the whole of a short one, and of any place.
+		const begin, least, anywhere = 12, 8, 16
+		first := len(s)
 		for _, text := range []string{v.Str, strings.Trim(v.Raw, `"`)} {
-			text = text[:min(len(text), most)]
 			if len(text) < least {
 				continue
 			}
-			if i := strings.Index(s, text); i >= 0 {
-				s = s[:i] + redacted
+			for _, i := range []int{strings.Index(s, text[:min(len(text), begin)]), quotation(s, text, anywhere)} {
+				if i >= 0 {
+					first = min(first, i)
+				}
 			}
+		}
+		if first < len(s) {
+			s = s[:first] + redacted
 		}
 		return s
 	}
@@ -165,6 +192,24 @@ func withoutText(s string, v gjson.Result) string {
 		return true
 	})
 	return s
+}
+
+// quotation is the first place in s where n bytes stand as they do somewhere in text; -1: there is none.
+func quotation(s, text string, n int) int {
+	if len(text) < n || len(s) < n {
+		return -1
+	}
+	at := make(map[string]int, len(s)-n+1) // by those bytes
+	for i := len(s) - n; i >= 0; i-- {
+		at[s[i:i+n]] = i
+	}
+	first := -1
+	for i := 0; i+n <= len(text) && first != 0; i++ {
+		if j, ok := at[text[i:i+n]]; ok && (first < 0 || j < first) {
+			first = j
+		}
+	}
+	return first
 }
 
 // reason is a finish reason as it can be recorded: the server may say anything there.

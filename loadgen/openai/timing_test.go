@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -276,11 +277,11 @@ func TestCancelled(t *testing.T) {
 
 // TestLatencyRunsFromTheFirstAttempt has a server take a second to close a kept-alive connection.
 func TestLatencyRunsFromTheFirstAttempt(t *testing.T) {
-	calls := 0
+	var calls atomic.Int32
 	bubble(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
-		calls++
+		n := calls.Add(1)
 		time.Sleep(time.Second)
-		if calls == 2 {
+		if n == 2 {
 			panic(http.ErrAbortHandler)
 		}
 		write(w, deltas("a")+done)
@@ -294,15 +295,15 @@ func TestLatencyRunsFromTheFirstAttempt(t *testing.T) {
 		assert.Zero(t, rec.Sent)
 		assert.Equal(t, []time.Duration{2 * time.Second}, at(rec))
 		assert.Equal(t, 2*time.Second, rec.End)
-		assert.Equal(t, 3, calls)
+		assert.EqualValues(t, 3, calls.Load())
 	})
 }
 
 // TestDeadlineWithinTheFirstAttempt is not repeated.
 func TestDeadlineWithinTheFirstAttempt(t *testing.T) {
-	calls := 0
+	var calls atomic.Int32
 	bubble(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
-		if calls++; calls > 1 {
+		if calls.Add(1) > 1 {
 			<-r.Context().Done()
 		}
 		write(w, deltas("a")+done)
@@ -313,6 +314,6 @@ func TestDeadlineWithinTheFirstAttempt(t *testing.T) {
 		rec := loadgen.Do(ctx, tgt, &loadgen.Request{})
 		assert.Equal(t, goodput.Timeout, rec.Outcome)
 		assert.LessOrEqual(t, rec.Attempts, 1)
-		assert.Equal(t, 2, calls)
+		assert.EqualValues(t, 2, calls.Load())
 	})
 }
