@@ -123,12 +123,14 @@ func (l *live) tokens(c *call, n int) (at []time.Duration, ended, cut bool) {
 func (l *live) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.shut = true
-	if l.timer != nil {
+	if l.timer != nil && !l.shut {
 		l.timer.Stop()
+		l.collect(time.Since(l.zero))
 	}
+	l.shut = true
 	for c := range l.mine {
 		c.cut = true
+		l.e.Cancel(0, c.id) // at the engine's own instant
 		c.notify()
 	}
 	clear(l.mine)

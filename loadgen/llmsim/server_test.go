@@ -155,6 +155,8 @@ func TestServerClose(t *testing.T) {
 		}
 		assert.ErrorIs(t, sc.Err(), io.ErrUnexpectedEOF)
 		assert.Equal(t, 100*ms, time.Since(start))
+		stats := s.Stats()
+		assert.Zero(t, stats.Waiting+stats.Running+stats.KVReserved+stats.KVUsed, "%+v", stats)
 		assert.Equal(t, 503, <-whole, "nothing of it was sent")
 		status, _, body := post(t, client, nil, `{"messages":[{"content":"a"}]}`)
 		assert.Equal(t, 503, status)

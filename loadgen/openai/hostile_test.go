@@ -56,9 +56,14 @@ func TestEndlessBody(t *testing.T) {
 					}
 				}
 			})
+			tokens := name == "tokens"
+			// On a busy machine even the first byte can take longer.
 			rec := within(t, tgt, 50*time.Millisecond)
+			for d := 100 * time.Millisecond; d < 4*time.Second && (rec.FirstByte == 0 || tokens && len(rec.Tokens) == 0); d *= 2 {
+				rec = within(t, tgt, d)
+			}
 			assert.Positive(t, rec.FirstByte)
-			assert.Equal(t, name == "tokens", len(rec.Tokens) > 0)
+			assert.Equal(t, tokens, len(rec.Tokens) > 0)
 		})
 	}
 }
