@@ -206,6 +206,24 @@ func TestRankErrorAtAGap(t *testing.T) {
 	}
 }
 
+// A gap is one of several as well as the only one.
+func TestRankErrorOfManyModes(t *testing.T) {
+	const n = 100_000
+	for _, modes := range []int{3, 8, 16} {
+		r := newRand(uint64(modes))
+		xs := make([]float64, n)
+		for i := range xs {
+			xs[i] = 10 + float64(r.IntN(modes)) + 0.02*r.NormFloat64()
+		}
+		d := New()
+		d.AddSlice(xs)
+		slices.Sort(xs)
+		for q := 0.001; q < 1; q += 0.001 {
+			require.LessOrEqual(t, rankError(xs, d.Quantile(q), q), 4e-4, "P%v of %d modes", 100*q, modes)
+		}
+	}
+}
+
 func TestErrorAfterManyMerges(t *testing.T) {
 	parts, each, some := 1000, 1000, laws[:5]
 	if raceEnabled {

@@ -57,9 +57,10 @@
 // they are; in the tails behind them a centroid may hold the more values, the
 // farther it is from the end, so that the relative error stays the same in a
 // tail that falls like a power. The rest is clustered by
-// github.com/influxdata/tdigest with the k₁ scale function, anew from each
-// wide gap of the data. Between two points the quantile is the simplest curve
-// that rises from one to the other and has the centroid's mean.
+// github.com/influxdata/tdigest with the k₁ scale function, anew from each of
+// the widest gaps of the data, up to fifteen. Between two points the quantile
+// is the simplest curve that rises from one to the other and has the
+// centroid's mean.
 //
 // None of this assumes that the values are independent; [Digest.Interval] does.
 package percentile

@@ -24,7 +24,7 @@ const (
 	fewValues = 1 << 15
 
 	// maxHoles is how many gaps of the data get centroids that end at them.
-	maxHoles = 3
+	maxHoles = 15
 	// pieces is how many clusters the body then has.
 	pieces = 500
 )
@@ -178,7 +178,7 @@ func holes(list []centroid, lim limits) []int {
 			return math.Log(2-x) + math.Log(y)
 		}
 	}
-	wide := width(list[i].hi, list[j-1].hi) / 32
+	wide := width(list[i].hi, list[j-1].hi) / 64
 	ratio := math.Exp(wide)
 	type hole struct {
 		k     int
