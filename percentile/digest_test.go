@@ -75,7 +75,7 @@ func TestExactWhileReadInBetween(t *testing.T) {
 func TestExactWhileFewAreDistinct(t *testing.T) {
 	r := newRand(3)
 	d := New()
-	xs := make([]float64, 200_000)
+	xs := make([]float64, 100_000)
 	for i := range xs {
 		xs[i] = float64(r.IntN(2000)) / 1000 // as many latencies are: rounded
 	}
@@ -103,7 +103,7 @@ func TestAddN(t *testing.T) {
 func TestAddNIsLikeAddNTimes(t *testing.T) {
 	r := newRand(5)
 	a, b := New(), New()
-	for range 100_000 {
+	for range 30_000 {
 		x, n := math.Exp(r.NormFloat64()), uint64(r.IntN(20))
 		a.AddN(x, n)
 		for range n {

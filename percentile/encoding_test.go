@@ -110,7 +110,7 @@ func TestJSONHasFigures(t *testing.T) {
 func TestEncodingIsSmall(t *testing.T) {
 	for _, l := range laws {
 		d := New()
-		d.AddSlice(l.values(1, 100_000))
+		d.AddSlice(l.values(1, 50_000))
 		data, err := d.MarshalBinary()
 		require.NoError(t, err)
 		assert.LessOrEqual(t, len(data), 24_000, l.name)

@@ -37,7 +37,7 @@ func TestTopQuantiles(t *testing.T) {
 	// Its own quantile gives the maximum to all above the last centroid's middle.
 	raw := tdigest.NewWithCompression(100)
 	d := New()
-	xs := laws[0].values(2, 300_000)
+	xs := laws[0].values(2, 200_000)
 	for _, x := range xs {
 		raw.Add(x, 1)
 	}
@@ -72,7 +72,7 @@ func TestRankOfDuplicates(t *testing.T) {
 	// One value that is most of a great many.
 	r := newRand(3)
 	d = New()
-	for range 300_000 {
+	for range 100_000 {
 		d.Add(0.1)
 		d.Add(0.1)
 		d.Add(math.Exp(r.NormFloat64()))

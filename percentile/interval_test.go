@@ -67,7 +67,7 @@ func TestIntervalRanksOfMany(t *testing.T) {
 
 func TestIntervalCovers(t *testing.T) {
 	r := newRand(1)
-	const runs, n, q = 2000, 400, 0.95
+	const runs, n, q = 1000, 400, 0.95
 	truth := -math.Log1p(-q)
 	below, above := 0, 0
 	for range runs {

@@ -119,9 +119,9 @@ func TestMemory(t *testing.T) {
 	assert.Less(t, size(d), 1000)
 	for _, l := range laws {
 		d := New()
-		for i, x := range l.values(1, 100_000) {
+		for i, x := range l.values(1, 40_000) {
 			d.Add(x)
-			if i%10_000 == 0 {
+			if i%4000 == 0 {
 				d.Quantile(0.5)
 				d.AddN(x, 10)
 			}
