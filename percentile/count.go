@@ -16,6 +16,7 @@ type table struct {
 	shift uint
 	ends  [slots]float64 // of the centroids, then +Inf
 	atoms [slots]bool    // which of these are atoms
+	last  uint           // of the ends: that of +Inf
 	valid bool
 }
 
@@ -51,7 +52,7 @@ func (t *table) build(list []centroid) {
 		t.first[c] = before
 		before += n
 	}
-	t.valid = true
+	t.last, t.valid = uint(n), true
 }
 
 func (t *table) cell(x float64) uint64 {
@@ -70,8 +71,12 @@ type tally struct {
 
 // count adds values to the list if they fall into a span of it or equal an
 // atom, without a change of the list's ends. It returns the others, in memory
-// of w; that is all of them if a span would stand for too much.
+// of w; that is all of them if a span would stand for too much, or if they
+// are too few to be worth it.
 func (d *Digest) count(w *scratch, xs []float64) []float64 {
+	if len(xs) < batch/4 || d.listed < 16*batch {
+		return xs
+	}
 	if d.table == nil {
 		d.table = new(table)
 	}
@@ -98,15 +103,16 @@ func (t *table) tally(acc *[slots]tally, xs, left []float64) int {
 	n := 0
 	shift := t.shift % 64
 	for _, x := range xs {
-		c := key(x)>>shift - t.base
-		if c >= cells {
-			c = t.cell(x)
-		}
-		i := uint(t.first[c%cells])
-		// Nearly all are there in one step, and that does not branch.
-		i += above(x, t.ends[i%slots])
-		for x > t.ends[i%slots] {
-			i++
+		var i uint
+		if c := key(x)>>shift - t.base; c < cells {
+			// Nearly all are there in one step, and that does not branch.
+			i = uint(t.first[c])
+			i += above(x, t.ends[i%slots])
+			if x > t.ends[i%slots] {
+				i = t.search(x, i+1)
+			}
+		} else { // far out in a tail
+			i = t.search(x, 0)
 		}
 		if t.atoms[i%slots] && x != t.ends[i%slots] {
 			left[n] = x
@@ -118,6 +124,19 @@ func (t *table) tally(acc *[slots]tally, xs, left []float64) int {
 		a.sum += x
 	}
 	return n
+}
+
+// search returns the first end from i on that is not below x.
+func (t *table) search(x float64, i uint) uint {
+	j := t.last
+	for i < j {
+		if m := (i + j) / 2; x > t.ends[m%slots] {
+			i = m + 1
+		} else {
+			j = m
+		}
+	}
+	return i
 }
 
 func above(x, end float64) uint {

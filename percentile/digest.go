@@ -183,11 +183,11 @@ func (d *Digest) settle() {
 	d.mu.Lock()
 	if d.settled.Load() != n {
 		w := getScratch()
-		d.sum.addAll(d.buf[d.summed:d.n])
-		d.addBatch(w, d.buf[d.done:d.n], true)
+		d.insert(w, d.buf[d.done:d.countFresh(w)])
+		d.done, d.summed = d.n, d.n
 		putScratch(w)
 		d.addWeighted(d.weighted[d.doneW:])
-		d.done, d.summed, d.doneW = d.n, d.n, len(d.weighted)
+		d.doneW = len(d.weighted)
 		d.settled.Store(n)
 	}
 	d.mu.Unlock()
@@ -197,51 +197,62 @@ func (d *Digest) settle() {
 // list may stay.
 func (d *Digest) flush() {
 	w := getScratch()
-	d.sum.addAll(d.buf[d.summed:d.n])
-	left := d.addBatch(w, d.buf[d.done:d.n], false)
+	left := d.buf[d.done:d.countFresh(w)]
+	if len(left) > batch/4 {
+		d.insert(w, left)
+		left = nil
+	}
+	putScratch(w)
 	d.taken += uint64(d.n - len(left))
 	d.n = copy(d.buf, left)
 	d.done, d.summed = 0, d.n
-	putScratch(w)
 	d.addWeighted(d.weighted[d.doneW:])
 	d.weighted, d.doneW = d.weighted[:0], 0
+}
+
+// countFresh counts the values that were not yet looked at. Those that are
+// left stay in buf, whose end it returns.
+func (d *Digest) countFresh(w *scratch) int {
+	fresh := d.buf[d.summed:d.n]
+	d.sum.addAll(fresh)
+	return d.summed + copy(fresh, d.count(w, fresh))
 }
 
 // load adds finite values at once, past the buffer, and reorders xs.
 func (d *Digest) load(xs []float64) {
 	d.own()
-	if d.n > batch/2 || d.summed < d.n {
+	if d.summed < d.n {
 		d.flush()
 	}
 	w := getScratch()
 	d.sum.addAll(xs)
-	left := d.addBatch(w, xs, false)
+	left := d.count(w, xs)
+	if len(left) > batch/4 {
+		d.insert(w, left)
+		left = nil
+	}
 	d.taken += uint64(len(xs) - len(left))
 	if n := d.n + len(left); n > len(d.buf) {
-		d.buf = append(d.buf, make([]float64, n-len(d.buf))...)
+		d.buf = append(make([]float64, 0, n), d.buf...)[:n]
 	}
 	d.n += copy(d.buf[d.n:], left)
 	d.summed = d.n
+	if d.n-d.done > batch/4 {
+		d.insert(w, d.buf[d.done:d.n])
+		d.taken += uint64(d.n)
+		d.n, d.done, d.summed = 0, 0, 0
+	}
 	putScratch(w)
 	d.unsettle()
 }
 
-// addBatch adds finite values to the list, unless they are few, need a change
-// of it and it is not said that all must be. It returns these, in memory of w
-// or of xs, which it reorders.
-func (d *Digest) addBatch(w *scratch, xs []float64, all bool) []float64 {
-	if len(xs) >= batch/4 && d.listed >= 16*batch {
-		xs = d.count(w, xs)
-	}
-	if len(xs) == 0 || !all && len(xs) <= batch/4 {
-		return xs
-	}
+// insert makes centroids of finite values, and reorders xs.
+func (d *Digest) insert(w *scratch, xs []float64) {
 	for c := range slices.Chunk(xs, batch) {
 		w.sort(c)
 		d.listed += uint64(len(c))
 		d.set(w, addSorted(w.list[:0], d.list, c, d.limits()))
 	}
-	return nil
 }
 
 func (d *Digest) addWeighted(ws []weighted) {

@@ -133,6 +133,17 @@ func TestMemory(t *testing.T) {
 	for _, x := range laws[0].values(2, 200_000) {
 		r.Add(x)
 	}
+	for i := range r.shards.all { // the most that there can be
+		s := &r.shards.all[i]
+		s.mu.Lock()
+		for s.n < r.shards.size && s.ready(0, r.shards.size, r) {
+			s.add(weighted{1, 1})
+		}
+		for len(s.heavy) < shardHeavies {
+			s.add(weighted{1, 10})
+		}
+		s.mu.Unlock()
+	}
 	n := size(&r.d) + 8*cap(r.stage) + 128*len(r.shards.all)
 	for i := range r.shards.all {
 		n += 8*cap(r.shards.all[i].buf) + 16*cap(r.shards.all[i].heavy)

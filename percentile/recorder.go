@@ -7,7 +7,7 @@ import "sync"
 //
 // Add puts the value into a buffer that hardly any other goroutine uses at the
 // time, and does not wait for Snapshot or for others that add, as long as they
-// leave room for 8,000 values. Full buffers are emptied into a digest by one
+// leave room for 4,000 values. Full buffers are emptied into a digest by one
 // of the goroutines that add, in less than ten nanoseconds per value.
 type Recorder struct {
 	shards shards
@@ -34,7 +34,8 @@ const stageValues = 8192
 
 // NewRecorder returns an empty recorder.
 func NewRecorder(opts ...Option) *Recorder {
-	r := &Recorder{shards: newShards(), locals: make(map[*local]struct{})}
+	r := &Recorder{locals: make(map[*local]struct{})}
+	r.shards.init()
 	r.d.compression = apply(opts).compression
 	return r
 }
@@ -69,7 +70,7 @@ func (r *Recorder) AddN(x float64, n uint64) {
 // some that are being added. It is the caller's own.
 func (r *Recorder) Snapshot() *Digest {
 	// Most of the memory is taken before the locks.
-	xs := make([]float64, 0, stageValues+2*shardValues)
+	xs := make([]float64, 0, stageValues+2*shardValues) // locals may need more
 	var rest []weighted
 	r.mu.Lock()
 	d := r.d.Clone()
@@ -106,7 +107,7 @@ func (r *Recorder) empty(s *shard) bool {
 			return false
 		}
 		f := &r.full
-		if len(f.spare) == 0 && f.made < len(r.shards.all) {
+		if len(f.spare) == 0 && f.made < len(r.shards.all)/2 {
 			f.spare = append(f.spare, make([]float64, r.shards.size))
 			f.made++
 		}
@@ -118,7 +119,7 @@ func (r *Recorder) empty(s *shard) bool {
 			s.clear()
 		}
 		f.mu.Unlock()
-		if n > len(r.shards.all)/2 {
+		if n > len(r.shards.all)/4 {
 			return true
 		}
 		// There is work to do: for one.

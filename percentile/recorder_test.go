@@ -240,12 +240,34 @@ func TestRecorderAddDoesNotAllocate(t *testing.T) {
 func TestManyShards(t *testing.T) {
 	for _, procs := range []int{1, 3, 64, 1000} {
 		old := runtime.GOMAXPROCS(procs)
-		s := newShards()
+		var s shards
+		s.init()
 		runtime.GOMAXPROCS(old)
 		assert.Equal(t, 0, len(s.all)&(len(s.all)-1), "a power of two")
 		assert.GreaterOrEqual(t, s.size, 128)
 		assert.Equal(t, shardValues, s.size*len(s.all))
 	}
+}
+
+// Two goroutines that come upon the same shard do not keep it.
+func TestPlacesChange(t *testing.T) {
+	var s shards
+	s.init()
+	homes := map[*shard]bool{}
+	for range 100_000 {
+		homes[s.home()] = true
+		s.miss()
+	}
+	assert.Greater(t, len(homes), 1)
+	changes := 0
+	for range 100_000 {
+		f := s.factor.Load()
+		s.miss()
+		if s.factor.Load() != f {
+			changes++
+		}
+	}
+	assert.Equal(t, 1, changes, "less and less often")
 }
 
 // Two shards on one line of the cache would make their goroutines wait.

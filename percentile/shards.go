@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -19,8 +20,13 @@ const (
 // shards buffer the values of many goroutines. A goroutine uses the first one
 // that is free, beginning with one of its own, and does not wait for others.
 type shards struct {
-	all  []shard // their number is a power of two
-	size int     // values in each
+	all    []shard       // their number is a power of two
+	size   int           // values in each
+	factor atomic.Uint64 // makes a goroutine's place a shard
+
+	_      [64]byte // what follows is written, and not on the line of the above
+	misses atomic.Uint64
+	_      [64]byte
 }
 
 // A shard is used under its mutex. It has a line of the cache to itself.
@@ -44,21 +50,31 @@ type center interface {
 	addDirectly(x weighted, slot int64)
 }
 
-func newShards() shards {
+// init makes the shards, for the processors that there are.
+func (b *shards) init() {
 	n := min(max(4*runtime.GOMAXPROCS(0), 8), maxShards)
 	n = 1 << bits.Len(uint(n-1))
-	return shards{all: make([]shard, n), size: shardValues / n}
+	b.all, b.size = make([]shard, n), shardValues/n
+	b.factor.Store(0x9E3779B97F4A7C15)
 }
 
 // home returns the shard that a goroutine tries first.
-func (b *shards) home() *shard { return &b.all[spot()&uint(len(b.all)-1)] }
+func (b *shards) home() *shard { return &b.all[b.spot()&uint(len(b.all)-1)] }
 
 // spot returns a number that stays the same for a goroutine for a while and
 // that few others share: by the place of its stack.
-func spot() uint {
+func (b *shards) spot() uint {
 	var x byte
-	p := uint64(uintptr(unsafe.Pointer(&x))) >> 11
-	return uint(p * 0x9E3779B97F4A7C15 >> 40)
+	return uint(uint64(uintptr(unsafe.Pointer(&x)))>>11*b.factor.Load()) >> 40
+}
+
+// miss notes that a shard was in use by another. All places change then, each
+// time that there were twice as many misses: two that have the same do not
+// keep it, and many goroutines are not kept moving.
+func (b *shards) miss() {
+	if n := b.misses.Add(1); n&(n-1) == 0 {
+		b.factor.Store(b.factor.Load()*0x5851F42D4C957F2D | 1)
+	}
 }
 
 // put adds x to the shard if it can be done at once.
@@ -77,10 +93,13 @@ func (s *shard) put(x float64, slot int64) bool {
 
 // add adds a value to any shard, and empties it first if it must.
 func (b *shards) add(x weighted, slot int64, c center) {
-	i := spot()
+	i := b.spot()
 	for k := range uint(len(b.all)) {
 		s := &b.all[(i+k)&uint(len(b.all)-1)]
 		if !s.mu.TryLock() {
+			if k == 0 {
+				b.miss()
+			}
 			continue
 		}
 		ok := s.ready(slot, b.size, c)

@@ -46,14 +46,15 @@ func NewWindow(span time.Duration, slots int, opts ...Option) *Window {
 	if slots < 1 || slots > 1000 || span < time.Duration(slots) {
 		panic(fmt.Sprintf("percentile: a window of %v in %d slots", span, slots))
 	}
-	return &Window{
+	w := &Window{
 		step:        span / time.Duration(slots),
 		origin:      time.Now(),
-		shards:      newShards(),
 		ring:        make([]windowSlot, slots),
 		compression: apply(opts).compression,
 		newest:      math.MinInt64 / 2, // no slot is so old
 	}
+	w.shards.init()
+	return w
 }
 
 // slotOf returns the slot that t is in. It goes by the monotonic clock where t
