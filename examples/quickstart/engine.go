@@ -10,7 +10,7 @@ import (
 )
 
 // engine is OPT-13B on four A100 as DistServe measured it, three times as fast, as a current GPU might be: fast enough that
-// the traffic's lengths meet the objective as long as nobody else is served (1,000 tokens of output take 3.6 s).
+// the traffic's lengths meet the objective as long as nobody else is served.
 func engine() llmsim.Params { return llmsim.OPT13BTP4().Faster(3) }
 
 func describe(p llmsim.Params) string {

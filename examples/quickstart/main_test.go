@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,6 +47,10 @@ func at(t *testing.T, loads ...float64) (reports []*goodput.Report) {
 }
 
 func TestTheEngineIsFastEnoughWhenIdle(t *testing.T) {
+	longest := &loadgen.Request{InputTokens: 14_050, MaxTokens: 1000} // of the traffic's lengths
+	result, err := llmsim.Runner(engine())(t.Context(), loadgen.Plan{SLO: objective, Concurrency: 1, Workload: slices.Values([]*loadgen.Request{longest})})
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, result.Report.Good)
 	for _, r := range at(t, 0.5, 2) {
 		assert.Equal(t, 1.0, r.Attainment)
 		assert.Equal(t, goodput.Valid, r.Health.Verdict)

@@ -135,16 +135,15 @@ func Seconds(s float64) string {
 	if s == 0 {
 		return "0 s"
 	}
-	units := []struct {
+	for _, u := range []struct {
 		name string
 		size float64
-	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}}
-	for i, u := range units {
+	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}} {
 		v := s / u.size
-		d := Decimals(v, 3)
-		if math.Abs(roundTo(v, d)) >= 1 || i == len(units)-1 {
+		if d := Decimals(v, 3); math.Abs(roundTo(v, d)) >= 1 {
 			return Fixed(v, d) + " " + u.name
 		}
 	}
-	panic("unreachable")
+	v := s / 1e-9
+	return Fixed(v, Decimals(v, 3)) + " ns"
 }
