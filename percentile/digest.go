@@ -122,11 +122,29 @@ func (d *Digest) addSlow(x float64) {
 	d.n++
 }
 
-// AddSlice adds each of the values.
+// AddSlice adds each of the values, at less cost than Add.
 func (d *Digest) AddSlice(xs []float64) {
-	for _, x := range xs {
-		d.Add(x)
+	d.own()
+	for len(xs) > 0 {
+		n := copyFinite(d.buf[d.n:], xs)
+		d.n += n
+		if xs = xs[n:]; len(xs) > 0 { // the buffer is full, or the value is not finite
+			d.addSlow(xs[0])
+			xs = xs[1:]
+		}
 	}
+}
+
+// copyFinite copies values as far as there is room and they are finite.
+func copyFinite(dst, src []float64) int {
+	n := min(len(dst), len(src))
+	for i, x := range src[:n] {
+		if x-x != 0 {
+			return i
+		}
+		dst[i] = x
+	}
+	return n
 }
 
 // AddN adds n values that are all equal to x, at the cost of a few. Nothing

@@ -83,6 +83,37 @@ func TestExactWhileFewAreDistinct(t *testing.T) {
 	requireExact(t, xs, d)
 }
 
+// What AddSlice copies in bulk is, bit for bit, what Add would have made of it, wherever a piece ends.
+func TestAddSliceIsLikeAdd(t *testing.T) {
+	r := newRand(13)
+	xs := make([]float64, 100_000)
+	for i := range xs {
+		xs[i] = r.ExpFloat64()
+		if r.IntN(5000) == 0 {
+			xs[i] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[r.IntN(3)]
+		}
+	}
+	given := slices.Clone(xs)
+	one, all := New(), New()
+	for left := given; len(left) > 0; {
+		n := min(r.IntN(3000), len(left))
+		all.AddSlice(left[:n])
+		left = left[n:]
+	}
+	for _, x := range xs {
+		one.Add(x)
+	}
+	require.Positive(t, one.NaNs())
+	want, err := one.MarshalBinary()
+	require.NoError(t, err)
+	got, err := all.MarshalBinary()
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	for i := range xs {
+		require.Equal(t, math.Float64bits(xs[i]), math.Float64bits(given[i]), "the slice is the caller's")
+	}
+}
+
 func TestAddN(t *testing.T) {
 	r := newRand(4)
 	for range 20 {
@@ -263,6 +294,7 @@ func TestCopyIsFoundOut(t *testing.T) {
 	reflect.ValueOf(&c).Elem().Set(reflect.ValueOf(d).Elem()) // go vet finds c = *d
 	assert.PanicsWithValue(t, "percentile: a Digest was copied by value; use Clone", func() { c.Add(1) })
 	assert.Panics(t, func() { c.AddN(1, 10) })
+	assert.Panics(t, func() { c.AddSlice([]float64{1}) })
 	assert.Panics(t, func() { c.Merge(New()) })
 	assert.Equal(t, uint64(100), d.Count())
 	assert.Equal(t, 99.0, d.Max())
