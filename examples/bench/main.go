@@ -16,6 +16,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -42,11 +43,12 @@ func main() {
 
 // run is the program without the process around it, so that tests can call it.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	o, err := parse(args, getenv, stderr)
-	if err != nil {
-		if !errors.Is(err, errUsage) { // the flag package has said it
-			fmt.Fprintln(stderr, "bench:", err)
-		}
+	o, err := parse(args, getenv, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitMet
+	case err != nil:
+		fmt.Fprintln(stderr, "bench:", err)
 		return exitUsage
 	}
 	report, err := bench(ctx, o, stderr)

@@ -103,8 +103,15 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 		status, out, errs := call(t, "http://127.0.0.1:1/v1", argv...)
 		assert.Equal(t, exitUsage, status, args)
 		assert.Empty(t, out, args)
-		assert.NotEmpty(t, errs, args)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %s", errs)
 	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	status, out, errs := call(t, "http://127.0.0.1:1/v1", "--help")
+	assert.Equal(t, exitMet, status)
+	assert.Contains(t, out, "-concurrency")
+	assert.Empty(t, errs)
 }
 
 func TestAliases(t *testing.T) {

@@ -34,12 +34,9 @@ type options struct {
 	json         string
 }
 
-// errUsage is an error that the flag package has already told of.
-var errUsage = errors.New("usage")
-
 // parse reads the command line. The defaults are those of the benchmark script that people start with: 200 requests, 16
-// at once, an end-to-end time of 5 s, a timeout of 30 s.
-func parse(args []string, getenv func(string) string, stderr io.Writer) (*options, error) {
+// at once, an end-to-end time of 5 s, a timeout of 30 s. Asked for help, it prints that and returns flag.ErrHelp.
+func parse(args []string, getenv func(string) string, help io.Writer) (*options, error) {
 	env := func(name, otherwise string) string {
 		if v := getenv(name); v != "" {
 			return v
@@ -52,9 +49,11 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (*option
 		key:   env("LLM_API_KEY", "local-key"),
 	}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.Usage = func() {
-		fmt.Fprint(stderr, "Measures the goodput of the endpoint LLM_URL (the whole URL, or up to /v1) with the model LLM_MODEL and the key LLM_API_KEY.\n\n")
+	f.SetOutput(io.Discard) // an error is one line, which the caller prints
+	f.Usage = func() {}
+	usage := func() {
+		f.SetOutput(help)
+		fmt.Fprint(help, "Measures the goodput of the endpoint LLM_URL (the whole URL, or up to /v1) with the model LLM_MODEL and the key LLM_API_KEY.\n\n")
 		f.PrintDefaults()
 	}
 	f.IntVar(&o.requests, "requests", 200, "how many requests to make; 0 with --duration: as many as it takes")
@@ -75,8 +74,12 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (*option
 	f.Uint64Var(&o.seed, "seed", 1, "of arrivals and of prompts")
 	f.StringVar(&o.records, "records", "", "file to write a JSON line to for each request")
 	f.StringVar(&o.json, "json", "", "file to write the report to as JSON; - for standard output")
-	if err := f.Parse(args); err != nil {
-		return nil, errUsage
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		usage()
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w (--help lists the options)", err)
 	}
 	given := map[string]bool{}
 	f.Visit(func(f *flag.Flag) { given[f.Name] = true })

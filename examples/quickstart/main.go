@@ -31,12 +31,25 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "quickstart:", err)
-		}
-		os.Exit(1)
+	os.Exit(status(run(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
+}
+
+// usageError is an option that cannot be meant.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// status is the exit status: 0 also for help, 2 for options that cannot be meant, 1 for any other error. Errors are one
+// line.
+func status(err error, stderr io.Writer) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
 	}
+	fmt.Fprintln(stderr, "quickstart:", err)
+	if errors.As(err, new(usageError)) {
+		return 2
+	}
+	return 1
 }
 
 // rates is a list of loads, in requests/s.
@@ -75,21 +88,27 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var s setting
 	loads := rates{12, 20, 36}
 	f := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	f.SetOutput(stderr)
+	f.SetOutput(io.Discard) // an error is one line, which main prints
+	f.Usage = func() {}
 	f.Var(&loads, "rates", "loads to put on the engines, requests/s")
 	f.TextVar(&s.slo, "slo", objective, "the service-level objective")
 	f.DurationVar(&s.warmup, "warmup", 9*time.Second, "how long to run before measuring")
 	f.DurationVar(&s.duration, "duration", 18*time.Second, "how long to measure")
 	f.Uint64Var(&s.seed, "seed", 1, "of arrivals and lengths")
 	f.StringVar(&s.records, "records", "", "folder to write a file of records to for each load")
-	if err := f.Parse(args); err != nil {
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		f.SetOutput(stdout)
+		f.PrintDefaults()
 		return err
+	case err != nil:
+		return usageError{fmt.Errorf("%w (--help lists the options)", err)}
 	}
 	if f.NArg() > 0 {
-		return fmt.Errorf("%q is no option", f.Arg(0))
+		return usageError{fmt.Errorf("%q is no option", f.Arg(0))}
 	}
 	if s.duration <= 0 || s.warmup < 0 {
-		return errors.New("--duration has to be above 0, and --warmup not below")
+		return usageError{errors.New("--duration has to be above 0, and --warmup not below")}
 	}
 	if s.records != "" {
 		if err := os.MkdirAll(s.records, 0o755); err != nil {

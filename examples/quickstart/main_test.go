@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,7 +79,22 @@ func TestItRuns(t *testing.T) {
 	r, err := goodput.ReadReport(f)
 	require.NoError(t, err)
 	assert.Contains(t, out.String(), r.String(), "the records give the report that was printed")
-	assert.Error(t, run(t.Context(), []string{"--duration", "0s"}, &out, &errs))
+}
+
+func TestOptionsThatCannotBeMeant(t *testing.T) {
+	for _, args := range [][]string{{"--duration", "0s"}, {"--slo", "ttft < 2s"}, {"--rates", "0"}, {"--no-such-option"}, {"12"}} {
+		var out, errs bytes.Buffer
+		assert.Equal(t, 2, status(run(t.Context(), args, &out, &errs), &errs), args)
+		assert.Empty(t, out.String(), args)
+		assert.Equal(t, 1, strings.Count(errs.String(), "\n"), "one line: %s", errs.String())
+	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	var out, errs bytes.Buffer
+	assert.Zero(t, status(run(t.Context(), []string{"--help"}, &out, &errs), &errs))
+	assert.Contains(t, out.String(), "-rates")
+	assert.Empty(t, errs.String())
 }
 
 func TestRatesThatCannotBeMeant(t *testing.T) {

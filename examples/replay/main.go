@@ -35,29 +35,56 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "replay:", err)
-		}
-		os.Exit(1)
-	}
+	os.Exit(status(run(ctx, os.Args[1:], os.Stdout), os.Stderr))
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+// usageError is an option that cannot be meant.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// status is the exit status: 0 also for help, 2 for options that cannot be meant, 1 for any other error. Errors are one
+// line.
+func status(err error, stderr io.Writer) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintln(stderr, "replay:", err)
+	if errors.As(err, new(usageError)) {
+		return 2
+	}
+	return 1
+}
+
+func run(ctx context.Context, args []string, stdout io.Writer) error {
 	objective := slo.MustParse("ttft p95 < 2s, tpot p95 < 100ms")
 	f := flag.NewFlagSet("replay", flag.ContinueOnError)
-	f.SetOutput(stderr)
+	f.SetOutput(io.Discard) // an error is one line, which main prints
+	f.Usage = func() {}
 	name := f.String("trace", "", "file of the trace")
 	speeds := f.String("speed", "1,2,4", "how many times as fast as it was, one run each")
 	f.TextVar(&objective, "slo", objective, "the service-level objective")
 	first := f.Duration("first", 0, "only so much of the trace, in its own time; 0: the whole")
 	overHTTP := f.Bool("http", false, "in real time, behind HTTP on loopback")
 	full := f.Bool("reports", false, "print each run's whole report too")
-	if err := f.Parse(args); err != nil {
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		f.SetOutput(stdout)
+		f.PrintDefaults()
 		return err
+	case err != nil:
+		return usageError{fmt.Errorf("%w (--help lists the options)", err)}
 	}
 	if *name == "" || f.NArg() > 0 {
-		return errors.New("say with --trace which file to replay")
+		return usageError{errors.New("say with --trace which file to replay")}
+	}
+	var factors []float64
+	for part := range strings.SplitSeq(*speeds, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || !(v > 0 && v <= 1e6) {
+			return usageError{fmt.Errorf("--speed: %q is no factor above 0", part)}
+		}
+		factors = append(factors, v)
 	}
 	var opts []workload.Option
 	if !*overHTTP {
@@ -71,11 +98,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "speed\toffered/s\tthroughput/s\tgoodput/s\tattainment\tTTFT P50\tP95\tTPOT P95\tverdict\ttook\t\n")
 	var reports []*goodput.Report
-	for part := range strings.SplitSeq(*speeds, ",") {
-		speed, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil || !(speed > 0 && speed <= 1e6) {
-			return fmt.Errorf("--speed: %q is no factor above 0", part)
-		}
+	for _, speed := range factors {
 		began := time.Now()
 		r, err := replay(ctx, trace, speed, *first, objective, *overHTTP)
 		if err != nil {

@@ -27,7 +27,7 @@ func trace(t *testing.T, n int) string {
 
 func TestFasterIsWorse(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run(context.Background(), []string{"--trace", trace(t, 1200), "--speed", "1,50"}, &out, &out))
+	require.NoError(t, run(context.Background(), []string{"--trace", trace(t, 1200), "--speed", "1,50"}, &out))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 6, out.String())
 	assert.Contains(t, lines[4], "100.0 %")
@@ -35,8 +35,26 @@ func TestFasterIsWorse(t *testing.T) {
 }
 
 func TestWhatCannotBeMeant(t *testing.T) {
-	for _, args := range [][]string{{}, {"--trace", "no-such-file.csv"}, {"--trace", trace(t, 2), "--speed", "0"}} {
-		var out bytes.Buffer
-		assert.Error(t, run(context.Background(), args, &out, &out), args)
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{nil, 2},
+		{[]string{"--trace", trace(t, 2), "--speed", "1,0"}, 2},
+		{[]string{"--trace", "f", "--slo", "ttft < 2s"}, 2},
+		{[]string{"--trace", "f", "--no-such-option"}, 2},
+		{[]string{"--trace", "no-such-file.csv"}, 1},
+	} {
+		var out, errs bytes.Buffer
+		assert.Equal(t, c.want, status(run(context.Background(), c.args, &out), &errs), c.args)
+		assert.Empty(t, out.String(), c.args)
+		assert.Equal(t, 1, strings.Count(errs.String(), "\n"), "one line: %s", errs.String())
 	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	var out, errs bytes.Buffer
+	assert.Zero(t, status(run(context.Background(), []string{"--help"}, &out), &errs))
+	assert.Contains(t, out.String(), "-speed")
+	assert.Empty(t, errs.String())
 }
