@@ -133,7 +133,7 @@ type ObjectiveResult struct {
 
 	Missed    uint64  `json:"missed"`     // successes of the cohort that miss it, whatever else they miss
 	MissedRPS float64 `json:"missed_rps"` // the same of the flow, requests/s
-	Undefined uint64  `json:"undefined"`  // successes for which the metric is undefined: the rule for it decided
+	Undefined uint64  `json:"undefined"`  // successes for which the metric is undefined, so that the rule for undefined values decided
 	Excluded  uint64  `json:"excluded"`   // those of them that left the share
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/goodputkit/goodputkit/slo"
 )
 
 // What a report warns of. Each warning wraps one of these: use errors.Is. The warnings of a class are in the class's
@@ -21,7 +23,7 @@ var (
 	ErrWindowEndedLate = errors.New("window ended late")
 	// ErrThinPercentile: the SLO's percentile is above what the sample can carry, fewer than 1/(1−q) requests.
 	ErrThinPercentile = errors.New("sample too small for the percentile")
-	// ErrUndefined: requests were decided by the rule for an undefined metric.
+	// ErrUndefined: successes that have no value of an objective's metric, so that the rule for undefined values decided.
 	ErrUndefined = errors.New("metric undefined")
 	// ErrUsageBelow: the server's count of output tokens is below the tokens that were seen.
 	ErrUsageBelow = errors.New("usage below the tokens seen")
@@ -65,8 +67,7 @@ func (r *Report) warnings() (w []error) {
 		}
 		few = few || o.N > 0 && o.N < minSample
 		if o.Undefined > 0 {
-			w = append(w, fmt.Errorf("%w: %s of %d requests, which the rule for it decided under %s", ErrUndefined,
-				o.Objective.Metric, o.Undefined, o.Objective))
+			w = append(w, r.undefinedWarning(o))
 		}
 		if !o.Objective.Metric.Population() && o.N > 0 && float64(o.N)*(1e6-float64(o.Objective.Percentile.PPM())) < 1e6 {
 			w = append(w, fmt.Errorf("%w: %s of %d requests", ErrThinPercentile, o.Objective.Percentile, o.N))
@@ -80,6 +81,28 @@ func (r *Report) warnings() (w []error) {
 		w = append(w, fmt.Errorf("%w: below %d the intervals take them as independent", ErrFewRequests, minSample))
 	}
 	return append(w, r.Notes.warnings()...)
+}
+
+// undefinedWarning says for how many successes there is no value of an objective's metric, why where nothing at all was
+// seen to arrive, and what became of them.
+func (r *Report) undefinedWarning(o ObjectiveResult) error {
+	m, successes := o.Objective.Metric, r.Outcomes[Success]
+	who := fmt.Sprintf("%d of %d successes have no %s", o.Undefined, successes, m)
+	if _, seen := r.Percentiles[string(slo.TTFT)]; !seen && !m.Custom() {
+		who = fmt.Sprintf("none of %d successes had a token event (was nothing streamed?), so none has a %s", successes, m)
+	}
+	what := "each counts as a miss of"
+	switch r.SLO.Undefined[m] {
+	case slo.UndefinedHolds:
+		what = "each counts as within"
+	case slo.UndefinedExcluded:
+		what = "each is left out of"
+	case "":
+		if m == slo.TPOT || m == slo.ITL || m == slo.Speed {
+			what = "an answer of one token counts as within, any other as a miss of"
+		}
+	}
+	return fmt.Errorf("%w: %s; %s %s", ErrUndefined, who, what, o.Objective)
 }
 
 func (n *Notes) warnings() (w []error) {
