@@ -59,6 +59,36 @@ func (o Outcome) String() string {
 	return outcomeNames[o]
 }
 
+// OutcomeOfStatus is how a request ended whose answer had that HTTP status; header is the answer's http.Header, of which
+// Retry-After and [ReasonHeader] matter, or nil.
+//
+//	2xx                                    Success, unless the body says otherwise
+//	408, 504                               Timeout
+//	429                                    RateLimited; with ReasonHeader Rejected
+//	503 with Retry-After                   Rejected
+//	any other 3xx and 4xx                  ClientError
+//	anything else                          ServerError
+//
+// A request that got no answer has no status: its deadline that passed is a [Timeout], a cancelled context [Cancelled], a
+// connection that was lost [ConnectionError] before the first byte of the body and [Truncated] after it. Package loadgen's
+// Do tells them apart by the error.
+func OutcomeOfStatus(code int, header map[string][]string) Outcome {
+	has := func(key string) bool { return len(header[key]) > 0 && header[key][0] != "" }
+	switch {
+	case code == 408, code == 504:
+		return Timeout
+	case code == 429 && has(ReasonHeader), code == 503 && has("Retry-After"):
+		return Rejected
+	case code == 429:
+		return RateLimited
+	case 200 <= code && code < 300:
+		return Success
+	case 300 <= code && code < 500:
+		return ClientError
+	}
+	return ServerError
+}
+
 // ParseOutcome is the outcome of that name. Any other text is an [*OutcomeError].
 func ParseOutcome(name string) (Outcome, error) {
 	for o := 1; o < outcomes; o++ {

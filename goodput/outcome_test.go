@@ -44,3 +44,23 @@ func TestOutcomeThroughput(t *testing.T) {
 		assert.Equal(t, o != Dropped && o != Unfinished, o.Throughput(), o)
 	}
 }
+
+func TestOutcomeOfStatus(t *testing.T) {
+	type header = map[string][]string
+	retry, reason := header{"Retry-After": {"1"}}, header{ReasonHeader: {"queue full"}}
+	for _, c := range []struct {
+		code   int
+		header header
+		want   Outcome
+	}{
+		{200, nil, Success}, {204, nil, Success}, {299, nil, Success},
+		{301, nil, ClientError}, {400, nil, ClientError}, {404, retry, ClientError}, {499, nil, ClientError},
+		{408, nil, Timeout}, {504, nil, Timeout}, {504, retry, Timeout},
+		{429, nil, RateLimited}, {429, retry, RateLimited}, {429, reason, Rejected}, {429, header{ReasonHeader: {""}}, RateLimited},
+		{503, nil, ServerError}, {503, reason, ServerError}, {503, retry, Rejected},
+		{500, retry, ServerError}, {502, nil, ServerError}, {599, nil, ServerError},
+		{0, nil, ServerError}, {-1, nil, ServerError}, {101, nil, ServerError}, {600, nil, ServerError},
+	} {
+		assert.Equal(t, c.want, OutcomeOfStatus(c.code, c.header), "%d %v", c.code, c.header)
+	}
+}

@@ -70,19 +70,16 @@ func outcomeOf(err, ctxErr error, bytes bool) (goodput.Outcome, string) {
 	return goodput.ServerError, detail
 }
 
-// statusOutcome is the outcome of an answer whose HTTP status is no success.
+// statusOutcome is the outcome of an answer whose HTTP status is no success. What the answer's header says is in
+// Rejected.
 func statusOutcome(e *StatusError) goodput.Outcome {
-	switch {
-	case e.Code == 408, e.Code == 504:
-		return goodput.Timeout
-	case e.Rejected && (e.Code == 429 || e.Code == 503):
+	if e.Rejected && (e.Code == 429 || e.Code == 503) {
 		return goodput.Rejected
-	case e.Code == 429:
-		return goodput.RateLimited
-	case 300 <= e.Code && e.Code < 500:
-		return goodput.ClientError
 	}
-	return goodput.ServerError
+	if o := goodput.OutcomeOfStatus(e.Code, nil); o != goodput.Success {
+		return o
+	}
+	return goodput.ServerError // a mistake in the target
 }
 
 // noConnection: there never was a connection, for whatever reason, a dialler's own timeout included.

@@ -55,7 +55,7 @@ type Request struct {
 // StatusError is an answer whose HTTP status is no success.
 type StatusError struct {
 	Code     int
-	Rejected bool   // admission control refused it: 503 with Retry-After, or 429 with goodput.ReasonHeader
+	Rejected bool   // admission control refused it; of an answer over HTTP, see goodput.OutcomeOfStatus
 	Detail   string // one line, no secrets
 }
 

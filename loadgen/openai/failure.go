@@ -69,14 +69,10 @@ func (t *Target) status(ctx context.Context, resp *http.Response, in *input, s *
 	if len(body) > maxErrorBody {
 		body, cut = body[:maxErrorBody], true
 	}
-	e := &loadgen.StatusError{Code: resp.StatusCode, Detail: t.redact.line(errorText(body), request, cut)}
-	switch resp.StatusCode {
-	case http.StatusTooManyRequests:
-		e.Rejected = resp.Header.Get(goodput.ReasonHeader) != ""
-	case http.StatusServiceUnavailable:
-		e.Rejected = resp.Header.Get("Retry-After") != ""
+	return &loadgen.StatusError{
+		Code: resp.StatusCode, Rejected: goodput.OutcomeOfStatus(resp.StatusCode, resp.Header) == goodput.Rejected,
+		Detail: t.redact.line(errorText(body), request, cut),
 	}
-	return e
 }
 
 // errorText is what the body of a failure says to a person.
