@@ -18,6 +18,11 @@ const (
 // ClientHealth is what whoever generated the load says of itself: a benchmark is worth what its client is worth. Its
 // figures are of the whole run, warm-up included, for a client that was busy then may not have recovered.
 //
+// Its lag is the client's own: from when a request could have been sent to when it was. A wait for a place in flight is not
+// in it, for that is the plan's doing and not a busy client's. A record's lag, slo.Lag and "lag" among a report's
+// percentiles, is all that lies between Start and Sent, that wait included. Without a limit of requests in flight the two
+// are the same.
+//
 // Its JSON is stable as a [Report]'s is: keys are added, none changes its meaning. A lag that does not exist is NaN here
 // and null in JSON; where nothing was sent there is none.
 type ClientHealth struct {
@@ -25,10 +30,10 @@ type ClientHealth struct {
 	Reasons []string      `json:"reasons,omitempty"` // why it is not valid, one sentence each
 	Offered uint64        `json:"offered"`           // requests that were due
 	Sent    uint64        `json:"sent"`              // requests that were really sent
-	LagP50  float64       `json:"lag_p50_s"`         // how late requests were sent, s
-	LagP99  float64       `json:"lag_p99_s"`
-	LagMax  float64       `json:"lag_max_s"`
-	Retried uint64        `json:"retried"` // requests repeated because a kept-alive connection had been closed
+	LagP50  float64       `json:"lag_p50_s"`         // the client's own lag, s: without the wait for a place in flight
+	LagP99  float64       `json:"lag_p99_s"`         // the same
+	LagMax  float64       `json:"lag_max_s"`         // the same
+	Retried uint64        `json:"retried"`           // requests repeated because a kept-alive connection had been closed
 }
 
 // Sound reports whether nothing is known against the client: its verdict is Valid, or nobody judged. A nil

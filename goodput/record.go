@@ -7,7 +7,7 @@ import (
 )
 
 // ReasonHeader is the HTTP response header in which admission control says why it refused a request. A 429 that
-// carries it is [Rejected] and not [RateLimited].
+// carries it is [Rejected] and not [RateLimited]: see [OutcomeOfStatus].
 const ReasonHeader = "Goodput-Reason"
 
 // Token is one token event: an instant at which generated output arrived (text, reasoning, a tool call's name or
@@ -31,7 +31,7 @@ type Token struct {
 type Record struct {
 	Class     string        // class of traffic, which may have an SLO of its own; "" is "default"
 	Start     time.Time     // when it was meant to begin
-	Sent      time.Duration // when the client really began to send it: the schedule lag
+	Sent      time.Duration // when the client really began to send it: the schedule lag, a wait for a place in flight included
 	FirstByte time.Duration // first byte of the response's body, which may come long before a token; 0: none came, or nobody said
 
 	Tokens      []Token       // token events in order of time; none where nobody saw the steps

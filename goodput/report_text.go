@@ -400,7 +400,7 @@ func (r *Report) clientText() string {
 		text = clean(string(h.Verdict)) + "; " + text
 	}
 	if h.Sent > 0 {
-		text += fmt.Sprintf(", late by %s (P50), %s (P99), %s at most", figure.Seconds(h.LagP50), figure.Seconds(h.LagP99), figure.Seconds(h.LagMax))
+		text += fmt.Sprintf("; its own lag %s (P50), %s (P99), %s at most", figure.Seconds(h.LagP50), figure.Seconds(h.LagP99), figure.Seconds(h.LagMax))
 	}
 	if h.Retried > 0 {
 		text += fmt.Sprintf("; %s repeated on a new connection", figure.Count(h.Retried))

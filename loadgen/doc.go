@@ -21,14 +21,15 @@
 //
 // The instants are absolute. What is due is sent, however late the client is, and latency counts from the instant at
 // which a request was meant to start: a client that was busy, or a place in flight that was not free, is part of what a
-// user would have waited. How late each request was sent is its record's lag.
+// user would have waited. How late each request was sent is its record's lag. In the client's health stands the part of it
+// that is the client's own: without the wait for a place in flight.
 //
 // The report's Health says whether the client itself was the bottleneck, in which case the figures are not the server's.
 // It is suspect, and from the second number on invalid,
 //
 //   - where more than 1 % or 5 % of the rate at which requests were due was not delivered, and the last one left more than
 //     10 ms late; suspect, too, where more than 1 % were dropped at the limit of requests in flight;
-//   - where the P99 of the lag is above 10 % or 50 % of the tightest threshold on ttft, ttfo, e2e or lag;
+//   - where the P99 of the client's own lag is above 10 % or 50 % of the tightest threshold on ttft, ttfo, e2e or lag;
 //   - where for one request, or for more than 1 % of them, there was no file descriptor or no local port.
 //
 // Nothing is rescaled. A Poisson process of 20/s over a minute has 1,200 requests on average, and seldom exactly.

@@ -18,15 +18,15 @@ const (
 	// of milliseconds it says nothing. Requests dropped at the limit of requests in flight are as suspect.
 	undeliveredSuspect, undeliveredInvalid = 0.01, 0.05
 	undeliveredLag                         = 10 * time.Millisecond
-	// The P99 of how late requests were sent, as a share of the tightest threshold that it enters: those on ttft, ttfo,
+	// The P99 of the client's own lag, as a share of the tightest threshold that it enters: those on ttft, ttfo,
 	// e2e and lag.
 	lagSuspect, lagInvalid = 0.10, 0.50
 	// The share of requests for which the client had no file descriptor or no port.
 	exhaustedSuspect, exhaustedInvalid = 0, 0.01
 )
 
-// lags is how late a client sent its requests. Waiting for a place in flight is not its fault, and not in here; it is in
-// the lag of each record.
+// lags is a client's own lag: from when a request could have been sent to when it was. Waiting for a place in flight is
+// not its fault, and not in here; it is in the lag of each record.
 type lags struct {
 	values          *percentile.Recorder // s
 	due, sent       time.Time            // when the last request could have been sent, and when it was
@@ -109,7 +109,7 @@ func (t *tally) health() *goodput.ClientHealth {
 	}
 	if least := tightest(t.plan); h.LagP99 > 0 {
 		judge(h.LagP99/least, lagSuspect, lagInvalid,
-			"the P99 of the lag with which requests were sent, %s, is %.3g %% of the tightest threshold", figure.Seconds(h.LagP99), 100*h.LagP99/least)
+			"the P99 of the client's own lag, %s, is %.3g %% of the tightest threshold", figure.Seconds(h.LagP99), 100*h.LagP99/least)
 	}
 	if t.offered > 0 {
 		n := float64(t.offered)

@@ -666,7 +666,7 @@ func TestHealth(t *testing.T) {
 	assert.Equal(t, goodput.Valid, late(10*ms).Verdict)
 	h = late(11 * ms)
 	assert.Equal(t, goodput.Suspect, h.Verdict)
-	assert.Equal(t, []string{"the P99 of the lag with which requests were sent, 11.0 ms, is 11 % of the tightest threshold"}, h.Reasons)
+	assert.Equal(t, []string{"the P99 of the client's own lag, 11.0 ms, is 11 % of the tightest threshold"}, h.Reasons)
 	assert.InDelta(t, 0.011, h.LagP99, 1e-12)
 	h = late(51 * ms)
 	assert.Equal(t, goodput.Invalid, h.Verdict)

@@ -31,7 +31,7 @@
 //	itl           every step between two tokens; the worst one decides       time
 //	e2e           end to end                                                 time, may grow by a time per token
 //	speed         output tokens per second after the first; higher is better tok/s
-//	lag           how late the client sent the request                       time
+//	lag           from the intended start to the send                        time
 //	service_ttft  ttft counted from the send                                 time
 //	service_e2e   e2e counted from the send                                  time, may grow by a time per token
 //	error_rate    share of requests that did not succeed                     %

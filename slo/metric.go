@@ -17,7 +17,7 @@ const (
 	ITL         Metric = "itl"          // every step between tokens, s; a request is judged on its worst
 	E2E         Metric = "e2e"          // end to end, s
 	Speed       Metric = "speed"        // output tokens/s after the first token; higher is better
-	Lag         Metric = "lag"          // how late the client sent the request, s
+	Lag         Metric = "lag"          // from the intended start to the send, s; a wait for a place in flight included
 	ServiceTTFT Metric = "service_ttft" // ttft counted from the send, s
 	ServiceE2E  Metric = "service_e2e"  // e2e counted from the send, s
 	ErrorRate   Metric = "error_rate"   // share of a population that did not succeed
