@@ -22,9 +22,10 @@ const maxEvents = 1 << 20
 
 // answer is what was understood so far of one answer, whatever its form.
 type answer struct {
-	trace   *loadgen.Trace
-	redact  *redactor
-	request []byte // the body that was sent, for redact
+	endpoint Endpoint
+	trace    *loadgen.Trace
+	redact   *redactor
+	request  []byte // the body that was sent, for redact
 
 	limit   int // the request's own, tokens of one choice; 0: none
 	choices int // to come; more where the answer has more
@@ -38,7 +39,7 @@ type answer struct {
 	figures  bool // each token event so far carried a usage figure
 	finished []uint64
 	finishes int // choices in finished
-	lengths  int // of which by "length"
+	lengths  int // of which at the limit of tokens
 	reason   string
 	in, out  int // the last usage figures; 0: none
 	end      time.Time
@@ -57,7 +58,7 @@ const (
 
 func newAnswer(t *Target, q query, resp *http.Response, trace *loadgen.Trace) *answer {
 	return &answer{
-		trace: trace, redact: t.redact, request: q.body, limit: q.limit, choices: q.choices, figures: true,
+		endpoint: t.endpoint, trace: trace, redact: t.redact, request: q.body, limit: q.limit, choices: q.choices, figures: true,
 		stream: mediaType(resp.Header) == "text/event-stream", texts: trace.WantsText(),
 	}
 }
@@ -136,10 +137,18 @@ func (a *answer) bodyEnd(err error, s *scratch) error {
 	default:
 		if ev, ok := s.parser.Rest(); ok && isDone(ev.Data) {
 			a.end = ev.At
-			return errDone
+			return a.done()
 		}
 	}
 	return err
+}
+
+// done is what [DONE] says: the end, but not of a protocol that ends with an event of its own.
+func (a *answer) done() error {
+	if a.endpoint == Responses {
+		return io.EOF
+	}
+	return errDone
 }
 
 func isDone(data []byte) bool { return string(bytes.TrimSpace(data)) == "[DONE]" }
@@ -152,7 +161,7 @@ func (a *answer) event(ev sse.Event) error {
 	}
 	a.events++
 	if isDone(data) {
-		return errDone
+		return a.done()
 	}
 	named := string(ev.Name) == "error"
 	if text, ok := a.like.match(data); ok && !named {
@@ -167,8 +176,17 @@ func (a *answer) event(ev sse.Event) error {
 		}
 		return a.malformed(fmt.Sprintf("event %d is not a JSON object", a.events), data)
 	}
-	if err := a.take(view(data), false); err != nil {
-		return err
+	switch a.endpoint {
+	case Embeddings:
+		return a.malformed("a stream of events where one JSON body was asked for", data)
+	case Responses:
+		if err := a.takeEvent(view(data)); err != nil {
+			return err
+		}
+	default:
+		if err := a.take(view(data), false); err != nil {
+			return err
+		}
 	}
 	a.like.set(data, &a.chunk)
 	if a.chunk.output || a.chunk.reasoning {
@@ -181,6 +199,8 @@ func (a *answer) event(ev sse.Event) error {
 		return a.errorEvent(a.chunk.err)
 	case named:
 		return a.errorEvent(gjson.Parse(view(data)))
+	case a.chunk.end:
+		return errDone
 	}
 	return nil
 }
@@ -212,19 +232,31 @@ func (a *answer) attribute() int {
 	return n
 }
 
-// document takes a whole JSON body: a completion or an error.
+// document takes a whole JSON body: what the endpoint yields, or an error.
 func (a *answer) document(body []byte) error {
 	if body[0] != '{' {
 		return a.malformed("the body is not a JSON object", body)
 	}
-	err := a.take(view(body), true)
+	var err error
+	what := "choices"
+	switch a.endpoint {
+	case Embeddings:
+		what = "data"
+		err = a.takeEmbeddings(view(body))
+	case Responses:
+		what = "output"
+		a.chunk = chunk{}
+		err = a.takeResponse(gjson.Parse(view(body)), "", true)
+	default:
+		err = a.take(view(body), true)
+	}
 	switch {
 	case err != nil:
 		return err
 	case a.chunk.err.Exists():
 		return a.errorEvent(a.chunk.err)
 	case !a.chunk.choices:
-		return a.malformed("the body has no choices", body)
+		return a.malformed("the body has no "+what, body)
 	case a.chunk.output || a.chunk.reasoning:
 		a.trace.Output() // for a server that does not say how many tokens it is
 	}
@@ -239,14 +271,17 @@ func (a *answer) finish(i int, reason string) {
 	if bit := uint64(1) << (i % 64); a.finished[i/64]&bit == 0 {
 		a.finished[i/64] |= bit
 		a.finishes++
-		if reason == "length" {
+		if isLength(reason) {
 			a.lengths++
 		}
 	}
-	if a.reason != "error" && (a.reason != "length" || reason == "error") {
+	if a.reason != "error" && (!isLength(a.reason) || reason == "error") {
 		a.reason = reason
 	}
 }
+
+// isLength says whether a finish reason is that of a limit of tokens.
+func isLength(reason string) bool { return reason == "length" || reason == "max_output_tokens" }
 
 // verdict is what became of the request, once reading has stopped for the reason stop. The order is that of the
 // project's definitions.
@@ -261,9 +296,9 @@ func (a *answer) verdict(stop error) error {
 	case isFound:
 		return stop
 	case a.lengths > 0 && a.limit == 0:
-		return loadgen.Fail(goodput.Truncated, "finish reason length, though the request set no limit")
+		return loadgen.Fail(goodput.Truncated, "finish reason "+a.reason+", though the request set no limit")
 	case a.lengths > 0 && a.out > 0 && a.out < a.limit*a.lengths:
-		return loadgen.Fail(goodput.Truncated, fmt.Sprintf("finish reason length after %d tokens of %d", a.out, a.limit*a.lengths))
+		return loadgen.Fail(goodput.Truncated, fmt.Sprintf("finish reason %s after %d tokens of %d", a.reason, a.out, a.limit*a.lengths))
 	case errors.Is(stop, errDone), a.finishes >= a.choices:
 		a.trace.EndAt(a.end)
 		return nil
@@ -274,7 +309,7 @@ func (a *answer) verdict(stop error) error {
 	case !a.stream && a.events == 0:
 		return loadgen.Fail(goodput.Malformed, "the body is neither an event stream nor JSON")
 	}
-	return loadgen.Fail(goodput.Truncated, "the body ended with no finish reason for every choice and no [DONE]")
+	return loadgen.Fail(goodput.Truncated, a.endpoint.end())
 }
 
 // report tells the trace what the server said of the whole answer.

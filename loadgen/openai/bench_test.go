@@ -13,6 +13,7 @@ import (
 // BenchmarkEvent is what the client does with one token event, from the bytes to the trace.
 func BenchmarkEvent(b *testing.B) {
 	for _, c := range []struct{ name, data string }{
+		{"responses", `{"type":"response.output_text.delta","sequence_number":1234,"item_id":"msg_0123456789abcdef0123456789abcdef","output_index":0,"content_index":0,"delta":" goodput","logprobs":[]}`},
 		{"vllm", `{"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1700000000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" goodput"},"logprobs":null,"finish_reason":null,"token_ids":null}]}`},
 		{"escaped", `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":"\n\"x\""},"finish_reason":null}]}`},
 		{"usage", `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":null}],"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8}}`},
@@ -23,7 +24,13 @@ func BenchmarkEvent(b *testing.B) {
 			b.ReportAllocs()
 			now := time.Now()
 			a := &answer{trace: loadgen.NewTrace(now), choices: 1}
+			if c.name == "responses" {
+				a.endpoint = Responses
+			}
 			for i := 0; b.Loop(); i++ {
+				if c.name == "responses" { // whose events are numbered: none is like the last one
+					a.like.some = false
+				}
 				if i%1024 == 0 {
 					a.trace, a.tokens = loadgen.NewTrace(now), 0
 				}

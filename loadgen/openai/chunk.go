@@ -55,7 +55,8 @@ type chunk struct {
 	texts     int          // pieces of text
 	text      gjson.Result // the last of them
 	kind      loadgen.TextKind
-	index     int // of its choice
+	index     int  // of its choice
+	end       bool // it is the end marker
 }
 
 // take takes in what an object says: what counts for this one alone into a.chunk, finish reasons and usage into a, text
@@ -103,11 +104,11 @@ func (a *answer) take(json string, isWhole bool) (err error) {
 func (a *answer) usage(v gjson.Result) (out int) {
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
-		case "prompt_tokens":
+		case "prompt_tokens", "input_tokens":
 			if n := count(v); n > 0 {
 				a.in = n
 			}
-		case "completion_tokens":
+		case "completion_tokens", "output_tokens":
 			if out = count(v); out > 0 {
 				a.out = out
 			}

@@ -8,16 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
-)
-
-// Endpoint is the kind of request: the path below /v1.
-type Endpoint string
-
-// The endpoints.
-const (
-	ChatCompletions Endpoint = "chat/completions"
-	Completions     Endpoint = "completions"
 )
 
 // Config says which endpoint requests go to, and what all of them have in common. Only BaseURL is required.
@@ -33,7 +25,7 @@ type Config struct {
 	Endpoint Endpoint // empty: chosen by BaseURL, else ChatCompletions
 
 	// NoStream asks for one JSON body instead of a stream. No one sees tokens arrive then: an SLO on ttft, ttfo, tpot, itl,
-	// speed or service_ttft is refused.
+	// speed or service_ttft is refused. Embeddings are never a stream.
 	NoStream bool
 
 	// Header is sent with each request.
@@ -72,75 +64,20 @@ func New(c Config) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.NoStream = c.NoStream || endpoint == Embeddings
 	t := &Target{endpoint: endpoint, stream: !c.NoStream, model: c.Model, redact: newRedactor(c, u)}
 	if t.header, t.host, err = header(c, u); err != nil {
 		return nil, err
 	}
 	u.User = nil
 	t.url = u
-	if t.fields, err = fields(c); err != nil {
+	if t.fields, err = fields(c, endpoint); err != nil {
 		return nil, err
 	}
 	t.fixed = join(t.fields)
 	t.first, t.again = clients(c.Client)
 	t.scratch.New = func() any { return newScratch() }
 	return t, nil
-}
-
-// resolve is the endpoint's whole URL, and which endpoint it is.
-func resolve(base string, endpoint Endpoint) (*url.URL, Endpoint, error) {
-	if endpoint != "" && endpoint != ChatCompletions && endpoint != Completions {
-		return nil, "", refuse("Endpoint", "%q is not known; %q and %q are", endpoint, ChatCompletions, Completions)
-	}
-	if base == "" {
-		return nil, "", refuse("BaseURL", "is missing; for example http://127.0.0.1:8000/v1")
-	}
-	u, err := url.Parse(base)
-	if err != nil { // its text would quote the URL, and a password in it
-		return nil, "", refuse("BaseURL", "is not a URL")
-	}
-	switch {
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, "", refuse("BaseURL", "has to begin with http:// or https://")
-	case u.Hostname() == "":
-		return nil, "", refuse("BaseURL", "has no host")
-	case u.Fragment != "":
-		return nil, "", refuse("BaseURL", "has a fragment (#…), which no server gets to see")
-	}
-	path := strings.TrimRight(u.EscapedPath(), "/")
-	named := Endpoint("")
-	for _, e := range []Endpoint{ChatCompletions, Completions} {
-		if strings.HasSuffix(path, "/"+string(e)) {
-			named = e
-			break
-		}
-	}
-	switch {
-	case named == "":
-		for _, other := range []string{"/responses", "/embeddings", "/models"} {
-			if strings.HasSuffix(path, other) {
-				return nil, "", refuse("BaseURL", "ends in %s, which is no endpoint that is known here; it may end in /v1, /%s or /%s",
-					other, ChatCompletions, Completions)
-			}
-		}
-		if path == "" {
-			path = "/v1"
-		}
-		if endpoint == "" {
-			endpoint = ChatCompletions
-		}
-		path += "/" + string(endpoint)
-	case endpoint == "":
-		endpoint = named
-	case endpoint != named:
-		return nil, "", refuse("Endpoint", "is %q, but BaseURL ends in /%s", endpoint, named)
-	}
-	plain, err := url.PathUnescape(path)
-	if err != nil {
-		return nil, "", refuse("BaseURL", "is not a URL")
-	}
-	u.Path, u.RawPath = plain, path
-	return u, endpoint, nil
 }
 
 // header is what each request has in its header, and the host that it names if not the URL's.
@@ -210,10 +147,12 @@ func isFieldValue(s string) bool {
 const includeUsage = `{"include_usage":true}`
 
 // fields is the body of every request, but for what the request itself says.
-func fields(c Config) (map[string]json.RawMessage, error) {
-	f := map[string]json.RawMessage{"stream": json.RawMessage("false")}
-	if !c.NoStream {
-		f["stream"] = json.RawMessage("true")
+func fields(c Config, endpoint Endpoint) (map[string]json.RawMessage, error) {
+	f := map[string]json.RawMessage{}
+	if endpoint != Embeddings {
+		f["stream"] = json.RawMessage(strconv.FormatBool(!c.NoStream))
+	}
+	if !c.NoStream && endpoint != Responses { // which counts without being asked
 		f["stream_options"] = json.RawMessage(includeUsage)
 	}
 	if c.Model != "" {

@@ -34,6 +34,10 @@ func TestNewFindsTheEndpoint(t *testing.T) {
 		{"http://h/v1/chat/completions", "", "http://h/v1/chat/completions", ChatCompletions},
 		{"http://h/v1/chat/completions", ChatCompletions, "http://h/v1/chat/completions", ChatCompletions},
 		{"http://h/completions", "", "http://h/completions", Completions},
+		{"http://h/v1/responses", "", "http://h/v1/responses", Responses},
+		{"http://h", Responses, "http://h/v1/responses", Responses},
+		{"http://h/v1/embeddings/", "", "http://h/v1/embeddings", Embeddings},
+		{"http://h/v1", Embeddings, "http://h/v1/embeddings", Embeddings},
 		{"https://h/d/a%2Fb/chat/completions?api-version=1", "", "https://h/d/a%2Fb/chat/completions?api-version=1", ChatCompletions},
 		{"https://h/v1?x=y", "", "https://h/v1/chat/completions?x=y", ChatCompletions},
 		{"http://[::1]:80", "", "http://[::1]:80/v1/chat/completions", ChatCompletions},
@@ -59,9 +63,9 @@ func TestNewRefuses(t *testing.T) {
 		{"openai: Config.BaseURL: has no host", Config{BaseURL: "http:///v1"}},
 		{"openai: Config.BaseURL: has no host", Config{BaseURL: "http://:80"}},
 		{"openai: Config.BaseURL: has a fragment (#…), which no server gets to see", Config{BaseURL: "http://h#x"}},
-		{"openai: Config.BaseURL: ends in /responses, which is no endpoint that is known here; it may end in /v1, /chat/completions or /completions",
-			Config{BaseURL: "http://h/v1/responses"}},
-		{`openai: Config.Endpoint: "images" is not known; "chat/completions" and "completions" are`, Config{BaseURL: "http://h", Endpoint: "images"}},
+		{"openai: Config.BaseURL: ends in /models, which is no endpoint that is known here; it may end in /v1, /chat/completions, /completions, /responses or /embeddings",
+			Config{BaseURL: "http://h/v1/models"}},
+		{`openai: Config.Endpoint: "images" is not known; "chat/completions", "completions", "responses" and "embeddings" are`, Config{BaseURL: "http://h", Endpoint: "images"}},
 		{`openai: Config.Endpoint: is "completions", but BaseURL ends in /chat/completions`, Config{BaseURL: "http://h/v1/chat/completions", Endpoint: Completions}},
 		{`openai: Config.Endpoint: is "chat/completions", but BaseURL ends in /completions`, Config{BaseURL: "http://h/v1/completions", Endpoint: ChatCompletions}},
 		{"openai: Config.APIKey: begins or ends with white space", Config{BaseURL: "http://h", APIKey: key + "\n"}},
@@ -213,7 +217,7 @@ func TestRequestRefused(t *testing.T) {
 		want string
 	}{
 		{chat, loadgen.Request{Prompt: "x", Messages: messages}, "Request.Prompt: Messages are there too; only one of them can be meant"},
-		{completions, loadgen.Request{Messages: messages}, "Request.Messages: completions take a Prompt; chat completions take Messages"},
+		{completions, loadgen.Request{Messages: messages}, "Request.Messages: completions take a Prompt; chat completions and responses take Messages"},
 		{chat, loadgen.Request{Body: map[string]any{"stream": false}}, "Request.Body: stream is not set here: Config.NoStream says whether the answer is a stream"},
 		{chat, loadgen.Request{Body: map[string]any{"x": make(chan int)}}, "Request.Body: x cannot be JSON: it is a chan int"},
 	} {

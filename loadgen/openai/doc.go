@@ -1,6 +1,6 @@
 // Package openai is a target for endpoints that speak OpenAI's HTTP API: vLLM, SGLang, llama.cpp, Ollama, TGI, gateways,
-// and OpenAI itself. It puts chat completions and completions on them, streamed or not, and says of each request what
-// became of it, when each token came, and what the server counted.
+// and OpenAI itself. It puts chat completions, completions and responses on them, streamed or not, and embeddings, and
+// says of each request what became of it, when each token came, and what the server counted.
 //
 //	target, err := openai.New(openai.Config{BaseURL: "http://127.0.0.1:8000/v1", Model: "m"})
 //	result, err := loadgen.Run(ctx, target, loadgen.Plan{ … })
@@ -19,12 +19,21 @@
 // An answer is read as what it is. Where a stream was asked for and one JSON body came, the answer is a completion whose
 // steps nobody saw: it has no token events, and ttft is undefined.
 //
+// Of the Responses API a token event is one whose type ends in .delta and that brings text: output_text, reasoning_text,
+// reasoning_summary_text, refusal, the arguments or the input of a call, an audio transcript; or an output_item.added with
+// a call's name. Embeddings have none, and an SLO on tokens is refused.
+//
 // # Outcomes
 //
 // An answer is complete with a finish reason for every choice, or with [DONE]. The finish reason "length" is complete
 // only at the request's own limit: max_tokens or max_completion_tokens of a Body, else Request.MaxTokens. Without a limit,
 // or below it by the server's own count, it was cut short and is truncated. An error object in a 200, in a stream or
 // alone, is a server_error, or rate_limited where it says so. A redirect is not followed and is a client_error.
+//
+// A response is complete with response.completed or response.incomplete, and the status within decides, for some servers
+// name the event otherwise; [DONE] says nothing here. Its finish reason is "completed", "content_filter", or
+// "max_output_tokens", which is judged as "length" is, by max_output_tokens. Incomplete for another reason is truncated;
+// response.failed and the event error are errors. Embeddings are complete with as many vectors as there were inputs.
 //
 // One thing is repeated, once: a request on a kept-alive connection that the server had closed, before a byte came back.
 // It goes out again on a new connection, Record.Attempts is 2, and the latency runs from the first. net/http repeats

@@ -39,6 +39,16 @@ func FuzzStream(f *testing.F) {
 		}
 	}
 	f.Add([]byte("event: error\r\ndata: x\r\n\r\n"), uint64(2), false)
+	for _, body := range []string{
+		created + textDelta("a") + event("response.output_item.added", `"item":{"type":"function_call","name":"f"}`) + event("response.completed", response(completed+","+aMessage)),
+		event("response.reasoning_text.delta", `"delta":"r"`) + event("response.incomplete", response(incomplete)) + done,
+		textDelta("a") + event("response.failed", response(`"error":{"code":"rate_limit_exceeded"}`)), event("error", `"message":"boom"`),
+		"{" + completed + "," + aMessage + "}",
+	} {
+		f.Add([]byte(body), uint64(2<<8), true)
+	}
+	f.Add([]byte(`{"data":[{"embedding":[1,2]},{"embedding":"AACAPw=="}],"usage":{"prompt_tokens":3}}`), uint64(3<<8), false)
+	f.Add([]byte(stream(`{"data":[{"embedding":[1,2]}]}`)), uint64(3<<8), true)
 	f.Add([]byte("\xEF\xBB\xBF {\"choices\":[{\"text\":\"a\"}]}"), uint64(3), false)
 	f.Fuzz(func(t *testing.T, body []byte, seed uint64, sse bool) {
 		typ := "text/event-stream"
@@ -46,7 +56,8 @@ func FuzzStream(f *testing.F) {
 			typ = "text/plain"
 		}
 		read := func(cut [][]byte) (*goodput.Record, said) {
-			rec, text := answered(Config{Body: map[string]any{"n": 1 + seed%2}}, &loadgen.Request{Prompt: "x", MaxTokens: int(seed % 3)}, typ, &pieces{b: cut})
+			endpoint := endpoints[seed>>8%uint64(len(endpoints))]
+			rec, text := answered(Config{Endpoint: endpoint, Body: map[string]any{"n": 1 + seed%2}}, &loadgen.Request{Prompt: "x", MaxTokens: int(seed % 3)}, typ, &pieces{b: cut})
 			return timeless(rec), text
 		}
 		rec, text := read([][]byte{bytes.Clone(body)})
@@ -89,14 +100,22 @@ func FuzzTemplate(f *testing.F) {
 		{`{"choices":[{"index":1,"text":"a","finish_reason":"length"}]}`, `{"choices":[{"index":1,"text":"b","finish_reason":"length"}]}`},
 		{`{"choices":[{"text":"a","logprobs":{"tokens":[1,2]}}]}`, `{"choices":[{"text":"b","logprobs":{"tokens":[1,2]}}]}`},
 		{choice(`"delta":{"content":"a"}`), `{"error":"x"}`},
+		{`{"type":"response.output_text.delta","delta":"a"}`, `{"type":"response.output_text.delta","delta":"b"}`},
+		{`{"type":"response.refusal.delta","delta":"a","logprobs":[{}]}`, `{"type":"response.refusal.delta","delta":"b","logprobs":[{}]}`},
+		{`{"delta":"a","type":"response.output_text.delta"}`, `{"delta":"b","type":"response.reasoning_text.delta"}`},
+		{`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","content":[{"text":"a"}]}]}}`, `{"type":"response.output_text.delta","delta":"b"}`},
 		{choice(`"delta":{"content":[{"text":"a"}]}`), choice(`"delta":{"content":[{"text":"b"}]}`)},
 		{`{"choices":[{"index":0,"delta":{"content":"a"}}],"object":"error"}`, `{"choices":[{"index":0,"delta":{"content":"b"}}],"object":"error"}`},
 	} {
 		f.Add([]byte(pair[0]), []byte(pair[1]))
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
+		endpoint := ChatCompletions
+		if bytes.Contains(first, []byte("response.")) {
+			endpoint = Responses
+		}
 		read := func(forget bool) (*goodput.Record, said, *answer) {
-			a := &answer{redact: &redactor{}, choices: 1, figures: true, texts: true}
+			a := &answer{endpoint: endpoint, redact: &redactor{}, choices: 1, figures: true, texts: true}
 			rec, text := doCtx(context.Background(), loadgen.TargetFunc(func(_ context.Context, _ *loadgen.Request, tr *loadgen.Trace) error {
 				a.trace = tr
 				for _, data := range [][]byte{first, second, second} {

@@ -157,7 +157,7 @@ func short(s string, n int) string {
 // withoutTexts cuts s off where it begins to quote a text of the request.
 func withoutTexts(s string, request []byte) string {
 	doc := gjson.ParseBytes(request)
-	for _, name := range []string{"messages", "prompt"} {
+	for _, name := range []string{"messages", "prompt", "input", "instructions"} {
 		s = withoutText(s, doc.Get(name))
 	}
 	return s
@@ -181,6 +181,9 @@ func withoutText(s string, v gjson.Result) string {
 		if first < len(s) {
 			s = s[:first] + redacted
 		}
+		return s
+	}
+	if v.Type != gjson.JSON { // of which ForEach would give v itself
 		return s
 	}
 	v.ForEach(func(key, value gjson.Result) bool {
@@ -215,7 +218,7 @@ func quotation(s, text string, n int) int {
 // reason is a finish reason as it can be recorded: the server may say anything there.
 func (r *redactor) reason(s string) string {
 	switch s {
-	case "stop", "length", "tool_calls", "content_filter", "function_call", "error":
+	case "stop", "length", "tool_calls", "content_filter", "function_call", "error", "completed", "max_output_tokens":
 		return s
 	}
 	return short(r.line(s, nil, false), 64)

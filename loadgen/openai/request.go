@@ -1,9 +1,12 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/tidwall/gjson"
@@ -32,67 +35,39 @@ func (t *Target) query(req *loadgen.Request) (query, error) {
 		}
 		fixed = join(f)
 	}
-	q := query{limit: limit(f), choices: choices(f), body: make([]byte, 0, len(fixed)+len(req.Prompt)+len(req.Prompt)/8+128)}
+	q := query{limit: t.endpoint.limit(f), choices: t.endpoint.choices(f), body: make([]byte, 0, len(fixed)+len(req.Prompt)+len(req.Prompt)/8+128)}
 	b := append(q.body, '{')
-	switch name := t.input(); {
+	switch name := t.endpoint.input(); {
 	case f[name] != nil:
-	case name == "prompt":
-		if len(req.Messages) > 0 {
-			return query{}, cannot("Request.Messages: completions take a Prompt; chat completions take Messages")
-		}
-		b = append(b, `"prompt":`...)
-		b = append(gjson.AppendJSONString(b, req.Prompt), ',')
-	case len(req.Messages) == 0:
+	case len(req.Messages) == 0 && name == "messages":
 		b = append(b, `"messages":[{"role":"user","content":`...)
 		b = append(gjson.AppendJSONString(b, req.Prompt), `}],`...)
+	case len(req.Messages) == 0:
+		b = append(append(append(b, '"'), name...), `":`...)
+		b = append(gjson.AppendJSONString(b, req.Prompt), ',')
+	case !t.endpoint.messages():
+		return query{}, cannot(fmt.Sprintf("Request.Messages: %s take a Prompt; chat completions and responses take Messages", t.endpoint))
 	case req.Prompt != "":
 		return query{}, cannot("Request.Prompt: Messages are there too; only one of them can be meant")
 	default:
-		b = append(b, `"messages":`...)
+		b = append(append(append(b, '"'), name...), `":`...)
 		messages, _ := json.Marshal(req.Messages) // strings cannot fail
 		b = append(append(b, messages...), ',')
 	}
-	if f["max_tokens"] == nil && f["max_completion_tokens"] == nil && req.MaxTokens > 0 {
+	if names := t.endpoint.limits(); req.MaxTokens > 0 && len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return f[name] != nil }) {
 		q.limit = req.MaxTokens
-		b = append(b, `"max_tokens":`...)
+		b = append(append(append(b, '"'), names[0]...), `":`...)
 		b = append(strconv.AppendInt(b, int64(req.MaxTokens), 10), ',')
+	}
+	if len(fixed) == 0 {
+		b = bytes.TrimSuffix(b, []byte{','})
 	}
 	q.body = append(append(b, fixed...), '}')
 	return q, nil
 }
 
-// input is the field that holds what the model is to answer.
-func (t *Target) input() string {
-	if t.endpoint == Completions {
-		return "prompt"
-	}
-	return "messages"
-}
-
 // cannot is the failure of a request that cannot be sent: the caller's mistake.
 func cannot(detail string) error { return loadgen.Fail(goodput.ClientError, detail) }
-
-// limit is the request's own token limit by its fields: the lower one where both are there; 0: none.
-func limit(f map[string]json.RawMessage) int {
-	l := 0
-	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
-		if n := whole(f[name]); n > 0 && (l == 0 || n < l) {
-			l = n
-		}
-	}
-	return l
-}
-
-// choices is how many answers the fields ask for: n for each prompt.
-func choices(f map[string]json.RawMessage) int {
-	n := max(1, whole(f["n"]))
-	if list := gjson.ParseBytes(f["prompt"]); list.IsArray() {
-		if first := list.Get("0"); first.Type == gjson.String || first.IsArray() {
-			n *= int(list.Get("#").Int())
-		}
-	}
-	return min(n, maxChoices)
-}
 
 // whole is a count in a request's field; 0: it has none that counts something.
 func whole(raw json.RawMessage) int {

@@ -67,11 +67,12 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 	return t.lost(ctx, err, q.body)
 }
 
-// Describe says that the target yields tokens, and, where nothing is streamed, that no one sees them arrive.
+// Describe says that the target yields tokens, but for embeddings, and, where nothing is streamed, that no one sees them
+// arrive.
 func (t *Target) Describe() loadgen.Description {
 	d := loadgen.Description{
 		Name:   fmt.Sprintf("%s of model %q at %s://%s%s", t.endpoint, t.model, t.url.Scheme, t.url.Host, t.url.EscapedPath()),
-		Tokens: true,
+		Tokens: t.endpoint != Embeddings,
 	}
 	if !t.stream {
 		d.Gives = func(m slo.Metric) bool {
