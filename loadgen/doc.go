@@ -24,6 +24,10 @@
 // user would have waited. How late each request was sent is its record's lag. In the client's health stands the part of it
 // that is the client's own: without the wait for a place in flight.
 //
+// In real time, on Linux, a timer of the kernel's says when the next instant has come: requests leave within some tens of
+// microseconds where a core is free, and an idle client costs nothing. Elsewhere, and where no file descriptor is left for it,
+// Go's timers do, which on an idle Linux machine wake on whole milliseconds. What is due at one instant leaves as one burst.
+//
 // The report's Health says whether the client itself was the bottleneck, in which case the figures are not the server's.
 // It is suspect, and from the second number on invalid,
 //

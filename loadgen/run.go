@@ -26,8 +26,9 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 		return nil, errors.New("loadgen: the target is nil")
 	}
 	start := time.Now()
-	r := &client{target: t, run: ctx, wake: make(chan struct{}, 1)}
-	sequences := readers{notify: r.hurry}
+	r := &client{target: t, run: ctx, pace: newPacer()}
+	defer r.pace.stop()
+	sequences := readers{notify: r.pace.wake}
 	b, err := newBook(p, describe(t), start, &sequences)
 	if err != nil {
 		return nil, err
@@ -39,8 +40,8 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	// that the run is cut off.
 	r.requests, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer r.cancel()
-	// The loop waits for wake alone, and not for ctx too.
-	defer context.AfterFunc(ctx, r.hurry)()
+	// The loop waits for its pacer alone, and not for ctx too.
+	defer context.AfterFunc(ctx, r.pace.wake)()
 	stop := r.watch()
 	r.carryOut()
 	r.booked.Wait()
@@ -65,8 +66,8 @@ type client struct {
 	booked   sync.WaitGroup // requests that were sent and not booked yet
 	tokens   sync.Pool      // *[]goodput.Token
 	workers  workers
-	wake     chan struct{} // the loop sleeps too long
-	until    time.Time     // how long the loop sleeps; guarded by b.mu
+	pace     pacer
+	until    time.Time // how long the loop sleeps; guarded by b.mu
 }
 
 // job is a request on its way.
@@ -85,8 +86,6 @@ func newJob() *Call {
 
 // carryOut starts what is due until the run is over.
 func (r *client) carryOut() {
-	var p pacer
-	defer p.stop()
 	cut := false
 	for {
 		now := time.Now()
@@ -98,15 +97,7 @@ func (r *client) carryOut() {
 		if !running {
 			return
 		}
-		p.until(at, r.wake)
-	}
-}
-
-// hurry wakes the loop up.
-func (r *client) hurry() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
+		r.pace.until(at)
 	}
 }
 
@@ -186,7 +177,7 @@ func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
 	ks := r.b.take()
 	r.b.mu.Unlock()
 	if early {
-		r.hurry()
+		r.pace.wake()
 	}
 	for _, k := range ks {
 		k.book()
@@ -220,12 +211,12 @@ func (r *client) watch() (stop func()) {
 		return func() {}
 	}
 	quit, done := make(chan struct{}), make(chan struct{})
+	p := newTimerPacer()
 	go func() {
 		defer close(done)
-		var p pacer
 		defer p.stop()
 		for at := r.b.start.Add(Pace); ; at = nextTick(at, time.Now()) {
-			p.until(at, quit)
+			p.until(at)
 			select {
 			case <-quit:
 				return
@@ -238,5 +229,5 @@ func (r *client) watch() (stop func()) {
 			r.b.ticks.call(now)
 		}
 	}()
-	return func() { close(quit); <-done }
+	return func() { close(quit); p.wake(); <-done }
 }

@@ -1,0 +1,107 @@
+package loadgen
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// newPacer is a pacer for real time or a synctest bubble's, whichever the caller is in.
+func newPacer() pacer {
+	if inRealTime() {
+		if p, err := newKernelPacer(); err == nil {
+			return p
+		}
+	}
+	return newTimerPacer()
+}
+
+// inRealTime says that time.Now is the system's clock. A bubble's begins in the year 2000 and stands still while there is
+// something to do; for it to be taken for the system's it would have to stand at this very millisecond. A system's clock
+// that is set between the readings is taken for a bubble's, which costs exactness alone.
+func inRealTime() bool {
+	var before, after unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_REALTIME, &before) != nil {
+		return false
+	}
+	now := time.Now().UnixNano()
+	if unix.ClockGettime(unix.CLOCK_REALTIME, &after) != nil {
+		return false
+	}
+	const apart = int64(time.Millisecond) // two ways to read a clock need not agree to the nanosecond
+	return before.Nano()-apart <= now && now <= after.Nano()+apart
+}
+
+// kernelPacer sleeps by a timer of the kernel's, for which the runtime waits as it does for a socket. Go's own timers end a
+// wait that is rounded up to whole milliseconds where nothing else goes on (epoll_wait(2)); timerfd_create(2) is exact to the
+// nanosecond, has no slack, and wakes the very thread that then runs the goroutine, and what that starts. A thread of its own
+// in clock_nanosleep(2) would have to hand over to another one, which costs more than the sleep is late.
+type kernelPacer struct {
+	file  *os.File
+	conn  syscall.RawConn
+	start time.Time // the instant at which CLOCK_MONOTONIC stood at zero
+	spec  unix.ItimerSpec
+	armed bool
+	woken atomic.Bool
+}
+
+func newKernelPacer() (*kernelPacer, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("timerfd_create", err)
+	}
+	p := &kernelPacer{file: os.NewFile(uintptr(fd), "timerfd")}
+	var now unix.Timespec
+	if err = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err == nil {
+		p.start = time.Now().Add(-time.Duration(now.Nano()))
+		if err = p.file.SetReadDeadline(time.Time{}); err == nil { // else the runtime cannot wait for it
+			p.conn, err = p.file.SyscallConn()
+		}
+	}
+	if err != nil {
+		p.file.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *kernelPacer) until(at time.Time) {
+	defer p.woken.Store(false)
+	for !p.woken.Load() {
+		d := time.Until(at)
+		if d <= 0 {
+			return
+		}
+		if d > time.Hour { // always fits
+			at = time.Now().Add(time.Hour)
+		}
+		p.spec.Value = unix.NsecToTimespec(int64(at.Sub(p.start)))
+		p.armed = false
+		if p.conn.Read(p.expired) != nil { // never happens, and would be a busy loop if it did
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// expired sets the timer and says so, the first time, that there is nothing to read yet; then the timer has expired. It is
+// only set once the runtime heeds what it does.
+func (p *kernelPacer) expired(fd uintptr) bool {
+	if p.armed {
+		return true
+	}
+	p.armed = true
+	return unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &p.spec, nil) != nil || p.woken.Load()
+}
+
+// wake lets the timer expire at once. One that is set after that sees that it was woken.
+func (p *kernelPacer) wake() {
+	p.woken.Store(true)
+	_ = p.conn.Control(func(fd uintptr) { // fails after stop
+		_ = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil)
+	})
+}
+
+func (p *kernelPacer) stop() { p.file.Close() }
