@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -371,80 +370,6 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-func TestObserveKeepsNothingAndAllocatesNothing(t *testing.T) {
-	a := NewAccumulator(slo.MustParse("ttft p95 < 1s, itl p99 < 1s, e2e p95 < 1ms"))
-	r := request(0, time.Second)
-	r.Tokens = tokens(ms, 2*ms, 3*ms)
-	r.Detail, r.Class = "x", "chat"
-	a.Observe(r)
-	assert.Zero(t, int(testing.AllocsPerRun(20000, func() { a.Observe(r) })), "digests grow now and then")
-}
-
-// Whoever reports while others observe sees each record whole, and every one whose Observe has returned.
-func TestReportWhileObserving(t *testing.T) {
-	a := NewAccumulator(slo.MustParse("ttft p95 < 20ms, e2e p95 < 1s"), WithWindow(epoch, time.Time{}))
-	const goroutines, each = 8, 2000
-	var wg sync.WaitGroup
-	for g := range goroutines {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			rng := rand.New(rand.NewPCG(uint64(g), 5))
-			for i := range each {
-				r := request(time.Duration(i)*ms, time.Duration(rng.IntN(3000))*ms)
-				r.Class = []string{"", "a", "b"}[rng.IntN(3)]
-				r.Tokens = tokens(10*ms, 20*ms, 25*ms)
-				r.Outcome = Outcomes()[rng.IntN(4)*rng.IntN(4)]
-				a.Observe(r)
-				if i == each/2 {
-					report := a.Report()
-					requireBooksClose(t, report)
-					assert.GreaterOrEqual(t, report.Offered, uint64(each/2+1))
-					assert.Equal(t, report.Outcomes[Success], report.Percentiles["e2e"].N)
-					assert.Equal(t, 2*report.Outcomes[Success], report.Percentiles["itl"].N)
-				}
-			}
-		}()
-	}
-	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
-	var last uint64
-	for running := true; running; {
-		select {
-		case <-done:
-			running = false
-		default:
-		}
-		r := a.Report()
-		requireBooksClose(t, r)
-		require.GreaterOrEqual(t, r.Offered, last)
-		last = r.Offered
-	}
-	assert.EqualValues(t, goroutines*each, a.Report().Offered)
-}
-
-func TestLongRecords(t *testing.T) {
-	for _, n := range []int{shardSteps - 1, shardSteps, shardSteps + 1, shardSteps + 2, 3*shardSteps + 7} {
-		for _, sorted := range []bool{true, false} {
-			a := NewAccumulator(slo.MustParse("itl p99 < 1s"))
-			r := request(0, 0)
-			for i := range n {
-				r.Tokens = append(r.Tokens, Token{At: time.Duration(i) * ms, N: 1})
-			}
-			if !sorted {
-				r.Tokens[n/2].At = 0
-			}
-			r.End = time.Hour
-			r.Custom = map[slo.Metric]float64{"x_a": 1}
-			p := observe(a, request(0, ms), r, request(0, ms)).Percentiles
-			assert.EqualValues(t, n-1, p["itl"].N)
-			assert.InDelta(t, float64(n-1)/1e3, p["itl"].Mean*float64(n-1), 1e-9, "the steps add up to the last event")
-			assert.EqualValues(t, 1, p["x_a"].N)
-			assert.EqualValues(t, 3, p["e2e"].N)
-		}
-	}
-}
-
 // goodput ≤ success rate ≤ throughput; over a whole run with nothing dropped or unfinished goodput = throughput × attainment.
 func TestRatesAreInOrder(t *testing.T) {
 	for seed := range uint64(30) {
@@ -605,21 +530,6 @@ func TestManyNamedClasses(t *testing.T) {
 	}
 	few := allocated(100)
 	assert.Less(t, allocated(800)/few, 16.0)
-}
-
-// A shard is a buffer that lives as long as its accumulator: what a record brings must not make it great.
-func TestLongCustomNamesAreNotKept(t *testing.T) {
-	a := NewAccumulator(slo.MustParse("e2e p95 < 1s"))
-	r := request(0, ms)
-	r.Custom = map[slo.Metric]float64{"x_a": 1, slo.Metric("x_" + strings.Repeat("b", 1<<20)): 1}
-	report := observe(a, r)
-	assert.EqualValues(t, 1, report.Notes.IgnoredCustom)
-	assert.Contains(t, report.Percentiles, "x_a")
-	for i := range a.shards {
-		for _, c := range a.shards[i].customs[:cap(a.shards[i].customs)] {
-			assert.LessOrEqual(t, len(c.metric), slo.MaxMetricName)
-		}
-	}
 }
 
 func TestWindowEndedAtTheEndsOfTime(t *testing.T) {

@@ -99,13 +99,13 @@ func (b *books) seriesOf(m slo.Metric) int {
 }
 
 // book enters a judged record.
-func (c *class) book(e *entry, steps []step, customs []customValue) {
+func (c *class) book(e *entry, steps []float64, multi []multiStep, customs []customValue) {
 	c.note(e)
 	start := c.slices.row(e.start)
 	c.slices.add(start, cOffered, 1)
 	if e.has(inCohort) {
 		c.bookCohort(e, start, customs)
-		c.addSteps(steps)
+		c.addSteps(steps, multi)
 	}
 	if e.has(inFlow) {
 		c.bookFlow(e)
@@ -247,12 +247,13 @@ func (c *class) bookFlow(e *entry) {
 // fewSteps is how many equal steps are added one by one, which costs less than one with a weight.
 const fewSteps = 32
 
-func (b *books) addSteps(steps []step) {
-	if len(steps) == 0 {
+func (b *books) addSteps(steps []float64, multi []multiStep) {
+	if len(steps)+len(multi) == 0 {
 		return
 	}
 	d := b.digest(mITL)
-	for _, s := range steps {
+	d.AddSlice(steps)
+	for _, s := range multi {
 		if s.n > fewSteps {
 			d.AddN(s.s, uint64(s.n))
 			continue

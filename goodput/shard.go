@@ -1,6 +1,7 @@
 package goodput
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/goodputkit/goodputkit/slo"
@@ -41,15 +42,16 @@ type entry struct {
 	in, out    int64
 	values     [builtins]float64 // absent where undefined; of successes in the cohort only
 	steps      int               // how many of the shard's steps are its own
-	customs    int               // how many of the shard's custom values
+	multi      int               // how many of its steps of several tokens
+	customs    int               // how many of its custom values
 
 	ignoredLimits, badCustoms, ignoredCustoms int
 }
 
 func (e *entry) has(f flags) bool { return e.flags&f != 0 }
 
-// step is n equal steps between tokens, of s seconds.
-type step struct {
+// multiStep is n > 1 equal steps between tokens, of s seconds.
+type multiStep struct {
 	s float64
 	n int64
 }
@@ -63,12 +65,13 @@ type customValue struct {
 type shard struct {
 	mu      sync.Mutex
 	entries []entry
-	steps   []step
+	steps   []float64 // between tokens that came one by one, s
+	multi   []multiStep
 	customs []customValue
 }
 
 func (s *shard) full(steps int) bool {
-	return len(s.entries) == shardEntries || len(s.steps)+steps > shardSteps || len(s.customs) > shardEntries
+	return len(s.entries) == shardEntries || len(s.steps)+len(s.multi)+steps > shardSteps || len(s.customs) > shardEntries
 }
 
 // next is the place of one more entry.
@@ -80,33 +83,34 @@ func (s *shard) next() *entry {
 	return &s.entries[len(s.entries)-1]
 }
 
-// addSteps appends the steps of a record.
-func (s *shard) addSteps(tokens []Token, m *sample) int {
-	had := len(s.steps)
-	if !m.repaired {
-		for i := 1; i < len(tokens); i++ {
-			s.steps = append(s.steps, newStep(int64(tokens[i].At-tokens[i-1].At), int64(max(tokens[i].N, 1))))
+// addSteps appends the steps of a record's token events, the first of which may be that of another part of it.
+func (s *shard) addSteps(e *entry, tokens []Token, m *sample) {
+	if len(tokens) < 2 {
+		return
+	}
+	had, hadMulti := len(s.steps), len(s.multi)
+	s.steps = slices.Grow(s.steps, len(tokens)-1)
+	steps := s.steps[:cap(s.steps)]
+	k := had
+	last, _ := m.event(&tokens[0], 0)
+	for i := range tokens[1:] {
+		t := &tokens[i+1]
+		at, n := int64(t.At), int64(t.N)
+		if m.repaired {
+			at, n = m.event(t, last)
 		}
-		return len(s.steps) - had
-	}
-	again := sample{first: -1, last: -1}
-	for i := range tokens {
-		at, n := again.event(&tokens[i])
-		if i > 0 {
-			s.steps = append(s.steps, newStep(at-again.last, n))
+		if n <= 1 {
+			steps[k] = float64(at-last) / 1e9
+			k++
+		} else {
+			s.multi = append(s.multi, multiStep{float64(at-last) / float64(n) / 1e9, n})
 		}
-		again.last = at
+		last = at
 	}
-	return len(s.steps) - had
-}
-
-func newStep(gap, n int64) step {
-	if n == 1 {
-		return step{float64(gap) / 1e9, 1}
-	}
-	return step{float64(gap) / float64(n) / 1e9, n}
+	s.steps = s.steps[:k]
+	e.steps, e.multi = k-had, len(s.multi)-hadMulti
 }
 
 func (s *shard) empty() {
-	s.entries, s.steps, s.customs = s.entries[:0], s.steps[:0], s.customs[:0]
+	s.entries, s.steps, s.multi, s.customs = s.entries[:0], s.steps[:0], s.multi[:0], s.customs[:0]
 }

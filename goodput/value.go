@@ -37,48 +37,36 @@ func measure(r *Record) (s sample) {
 	s.e2e = s.offset(r.End)
 	s.sent = s.offset(r.Sent)
 	s.first, s.last, s.ttfo = -1, -1, -1
-	var seen int64
+	var seen, last, gap, gapTokens int64
 	for i := range r.Tokens {
-		at, n := s.event(&r.Tokens[i])
-		if i == 0 {
+		at, n := s.event(&r.Tokens[i], last)
+		switch {
+		case i == 0:
 			s.first, s.n1 = at, n
-		} else {
-			s.worse(at-s.last, n)
+		case n == gapTokens:
+			gap = max(gap, at-last)
+		case gapTokens == 0 || less(gap, n, at-last, gapTokens): // a worse step: gap/gapTokens < (at−last)/n
+			gap, gapTokens = at-last, n
 		}
-		s.last = at
+		last = at
 		seen = min(seen+n, maxTokens)
 	}
+	if len(r.Tokens) > 0 {
+		s.last = last
+	}
+	s.gap, s.gapTokens = gap, gapTokens
 	s.finish(r, seen)
 	return s
 }
 
-// event is the i-th event's instant, never before the last one's, and its tokens.
-func (s *sample) event(t *Token) (at, n int64) {
+// event is an event's instant, never before the last one's (0 where there is none), and its tokens.
+func (s *sample) event(t *Token, last int64) (at, n int64) {
 	at, n = int64(t.At), int64(t.N)
-	if at < s.last || at < 0 {
-		at = max(s.last, 0)
+	if at < last || at > maxOffset || n < 0 || n > maxTokens {
 		s.repaired = true
+		at, n = min(max(at, last), maxOffset), min(n, maxTokens)
 	}
-	if at > maxOffset {
-		at = maxOffset
-		s.repaired = true
-	}
-	if n <= 0 || n > maxTokens {
-		s.repaired = s.repaired || n != 0
-		n = min(max(n, 1), maxTokens)
-	}
-	return at, n
-}
-
-// worse keeps the worst step so far. gap/n > s.gap/s.gapTokens, without a division.
-func (s *sample) worse(gap, n int64) {
-	if s.gapTokens == n {
-		s.gap = max(s.gap, gap)
-		return
-	}
-	if s.gapTokens == 0 || less(s.gap, n, gap, s.gapTokens) {
-		s.gap, s.gapTokens = gap, n
-	}
+	return at, max(n, 1)
 }
 
 // finish sets what is known after the last event.
