@@ -40,6 +40,7 @@ type Book struct {
 	cut      error
 	tally    *tally
 	pending  []booking // to be booked once mu is free
+	asking   int       // sessions that are being asked for their next turn
 	ticks    ticker
 	newCall  func() *Call
 	run      context.Context // nothing more starts once it is done; nil: the Runner cuts the run off by itself
@@ -126,17 +127,18 @@ func (b *Book) next(patience time.Duration) (at time.Time, ok bool) {
 	if c := b.running.first; c != nil {
 		first(c.Deadline.Add(patience))
 	}
-	if cut, some := b.cutoff(); some && (b.running.first != nil || b.waiting.len() > 0) {
+	asking := b.asking > 0 && !b.sched.over
+	if cut, some := b.cutoff(); some && (b.running.first != nil || b.waiting.len() > 0 || asking) {
 		if !b.now.Before(cut) && b.waiting.len() == 0 {
 			cut = cut.Add(patience)
 		}
 		first(cut)
 	}
 	if !ok {
-		if b.inFlight == 0 {
+		if b.inFlight == 0 && !asking {
 			return at, false
 		}
-		first(b.now.Add(b.plan.Timeout)) // whoever stops them ends them
+		first(b.now.Add(b.plan.Timeout)) // whoever stops them ends them, and a session that has a turn says so
 	}
 	if tick, some := b.ticks.next(); some {
 		first(tick)
@@ -157,7 +159,7 @@ func (b *Book) Start(now time.Time) *Call {
 }
 
 func (b *Book) startNext() *Call {
-	if cut, ok := b.cutoff(); ok && !b.now.Before(cut) && b.sched.pending() {
+	if cut, ok := b.cutoff(); ok && !b.now.Before(cut) && !b.sched.over {
 		b.sched.giveUp()
 	}
 	for b.waiting.len() > 0 {
@@ -184,10 +186,9 @@ func (b *Book) startNext() *Call {
 		if b.run != nil && b.run.Err() != nil { // however many are due: the Runner comes to cut the run off
 			return nil
 		}
-		index := b.sched.offered
-		start, req := b.sched.take()
+		start, req, index := b.sched.take()
 		c := b.newCall()
-		c.Request, c.Start, c.Deadline, c.Index, c.ready = req, start, start.Add(b.plan.Timeout), uint64(index), start
+		c.Request, c.Start, c.Deadline, c.Index, c.ready = req, start, start.Add(b.plan.Timeout), index, start
 		b.tally.offered++
 		switch {
 		case !b.full() && b.waiting.len() == 0:
@@ -236,19 +237,29 @@ func (b *Book) Stop(now time.Time) *Call {
 // Class and Limits are filled in. What had not ended by its deadline becomes a timeout, and what had not ended when the
 // run was cut off unfinished, with what came later taken out; a success without a token, from a target that declares
 // tokens, is empty. The second call for a request does nothing. The Book keeps nothing of rec.
+//
+// Where the request is a turn of a session, c.Text is to be there before, and End asks its Next for the one after.
 func (b *Book) End(now time.Time, c *Call, rec *goodput.Record) {
 	b.mu.Lock()
-	defer b.unlock()
 	b.advance(now)
+	var f *following
 	if !c.ended {
-		b.endCall(c, rec)
+		f = b.endCall(c, rec)
+	}
+	b.unlock()
+	if f != nil {
+		f.ask()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.resume(f)
 	}
 }
 
-func (b *Book) endCall(c *Call, rec *goodput.Record) {
+// endCall books c. What it returns, if not nil, is to be asked for the next turn, and to be resumed.
+func (b *Book) endCall(c *Call, rec *goodput.Record) *following {
 	b.leave(c)
-	b.sched.free(b.now)
 	b.enter(c, rec)
+	return b.following(c, rec)
 }
 
 // booking is a record that is complete and counted. To judge and to write it takes longer than all the rest, and a
@@ -309,6 +320,7 @@ func (b *Book) enter(c *Call, rec *goodput.Record) {
 			settle(rec, b.desc)
 		}
 	}
+	b.sched.ended(c, rec.Outcome, c.Start.Add(rec.End), b.now)
 	b.pending = append(b.pending, booking{b.tally.end(c, rec, b.sched, b.now), rec})
 }
 
@@ -356,7 +368,7 @@ func (b *Book) Result() (*Result, error) {
 	for _, k := range b.take() {
 		k.book()
 	}
-	b.sched.close()
+	b.sched.closeSequences()
 	b.result, b.err = b.tally.result(b)
 	b.ticks.call(b.progress())
 	return b.result, b.err

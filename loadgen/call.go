@@ -7,14 +7,16 @@ type Call struct {
 	Request  *Request  // never nil
 	Start    time.Time // when it was meant to start
 	Deadline time.Time // when it is a timeout
-	Index    uint64    // its place in the run, from 0, in order of Start
+	Index    uint64    // its place in the run, from 0, in order of Start; of a session's later turn that of its session
 	Data     any       // for the Runner's own use
+	Text     string    // what was answered: for the Runner to set, where Request.Next is not nil, before End
 
 	handed         time.Time // when the Book gave it out: it cannot have been sent before
 	ready          time.Time // when it could have been sent: Start, or the instant at which a place in flight became free
 	output         bool      // it has output, though no token was counted
 	stopped        bool      // Stop has given it out
 	ended          bool      // it was booked
+	goesOn         bool      // its session is to be asked for the next turn
 	list           *callList // that it is in
 	previous, next *Call     // in it
 }

@@ -57,6 +57,12 @@
 //
 // [Do] performs a single request, outside any run.
 //
+// # Sessions
+//
+// A [Conversation] is a session of several turns: the next one starts a think time after the answer to the last one has
+// ended, and carries its text. Arrivals are then of sessions. Any other session is a [Request] with a Next, which makes
+// the request that comes after it. See [Plan].
+//
 // # How a run ends
 //
 // The arrivals end with the first bound that is reached; then Drain gives what is in flight time to end, and what has not

@@ -132,6 +132,34 @@ func ExampleRun() {
 	// Output: 40 offered, 30 good, 10 malformed
 }
 
+// A conversation of two turns: the second question comes a think time after the first answer, and carries it.
+func ExampleConversation() {
+	target := loadgen.TargetFunc(func(ctx context.Context, req *loadgen.Request, tr *loadgen.Trace) error {
+		for _, m := range req.Messages {
+			fmt.Printf("%s: %s\n", m.Role, m.Content)
+		}
+		tr.Text(loadgen.Content, "In the Swiss Alps.")
+		return nil
+	})
+	talk := loadgen.Conversation(&loadgen.Request{Prompt: "Where does the Rhine rise?"},
+		loadgen.Turn{Content: "And the Rhone?", Think: 2 * time.Millisecond})
+	res, err := loadgen.Run(context.Background(), target, loadgen.Plan{
+		SLO:      slo.MustParse("e2e p95 < 10s"),
+		Arrivals: loadgen.Constant{Rate: 1},
+		Workload: slices.Values([]*loadgen.Request{talk}),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.Report.Offered, "requests")
+	// Output:
+	// user: Where does the Rhine rise?
+	// assistant: In the Swiss Alps.
+	// user: And the Rhone?
+	// 2 requests
+}
+
 // One request, outside any run.
 func ExampleDo() {
 	target := loadgen.TargetFunc(func(ctx context.Context, req *loadgen.Request, tr *loadgen.Trace) error {

@@ -46,11 +46,23 @@ const DefaultTimeout = 5 * time.Minute
 // of Arrivals. One of them has to be there. What is in flight then may go on until Drain is over; what has not ended by
 // then is booked as unfinished.
 //
+// # Sessions
+//
+// A request with a Next is the first turn of a session: see [Request] and [Conversation]. Arrivals and Workload are then
+// of sessions, and a worker of a closed loop carries out one session after the other. A later turn starts a think time
+// after the End of the one before it, which is not the plan's ThinkTime, and is a request like any other: it is among
+// Requests, has a Timeout of its own, and waits or is dropped at MaxInFlight. A bound that ends the arrivals ends the
+// sessions, too: no turn starts after it. Only where Workload or Arrivals end do the sessions that have begun go on to
+// their last turn. A turn that fails ends its session; the report warns of how many that were (ErrSessions).
+//
 // # The window
 //
-// A plan with a Duration or a warm-up is judged over its steady state: from the end of the warm-up to the end of Duration
-// or, if that is earlier, the last Start (included) or the instant at which the run was cut off. Any other plan is judged
-// over the whole run. Package goodput says which figures are of whom.
+// A plan with a Duration, a warm-up or a cool-down is judged over its steady state: from the end of the warm-up to the end
+// of Duration or, if that is earlier, the last Start (included) or the instant at which the run was cut off. Any other
+// plan is judged over the whole run. Package goodput says which figures are of whom.
+//
+// With a cool-down the arrivals go on after the window, so that its last requests are served under load as the others
+// were. The last Start is then the last one before the cool-down, and Drain begins with the end of the cool-down.
 type Plan struct {
 	SLO     slo.SLO // judges every class that Classes does not name
 	Classes slo.Set
@@ -63,15 +75,17 @@ type Plan struct {
 	Workload iter.Seq[*Request] // what is asked; nil: empty requests. Read by one goroutine, ahead of time; one that waits holds nothing else up
 	Repeat   bool               // begin the Workload again where it ends
 
-	Requests       int           // so many arrivals after the warm-up; 0: no bound
-	Warmup         time.Duration // arrivals of this time at the beginning come before Duration, and are not among Requests
-	WarmupRequests int           // the same by count, in place of Warmup
-	Duration       time.Duration // of the arrivals after the warm-up; 0: no bound
-	Timeout        time.Duration // of a request, from its Start; 0: DefaultTimeout
-	Drain          time.Duration // for what is in flight, from the end of the arrivals; 0: Timeout
-	MaxInFlight    int           // at most so many at once, with Arrivals; then Overflow says Wait or Drop. 0: no limit
-	Overflow       Overflow
-	Seed           uint64 // of those Arrivals that have no Seed of their own. 0 is a seed like any other: a plan repeats itself
+	Requests         int           // so many arrivals after the warm-up; 0: no bound
+	Warmup           time.Duration // arrivals of this time at the beginning come before Duration, and are not among Requests
+	WarmupRequests   int           // the same by count, in place of Warmup
+	Duration         time.Duration // of the arrivals after the warm-up; 0: no bound
+	Cooldown         time.Duration // arrivals of this time come after Requests or Duration; 0: none
+	CooldownRequests int           // the same by count, in place of Cooldown
+	Timeout          time.Duration // of a request, from its Start; 0: DefaultTimeout
+	Drain            time.Duration // for what is in flight, from the end of the arrivals; 0: Timeout
+	MaxInFlight      int           // at most so many at once, with Arrivals; then Overflow says Wait or Drop. 0: no limit
+	Overflow         Overflow
+	Seed             uint64 // of those Arrivals that have no Seed of their own. 0 is a seed like any other: a plan repeats itself
 
 	Progress func(Progress) // called each second and once at the end, never by two goroutines at once
 	Records  io.Writer      // JSON lines with the keys that package goodput documents; nil: none are written
@@ -106,7 +120,7 @@ func (p Plan) Validate() error {
 	}{
 		{"Concurrency", int64(p.Concurrency)}, {"ThinkTime", int64(p.ThinkTime)}, {"RampUp", int64(p.RampUp)},
 		{"Requests", int64(p.Requests)}, {"Warmup", int64(p.Warmup)}, {"WarmupRequests", int64(p.WarmupRequests)},
-		{"Duration", int64(p.Duration)}, {"Timeout", int64(p.Timeout)}, {"Drain", int64(p.Drain)}, {"MaxInFlight", int64(p.MaxInFlight)},
+		{"Duration", int64(p.Duration)}, {"Cooldown", int64(p.Cooldown)}, {"CooldownRequests", int64(p.CooldownRequests)}, {"Timeout", int64(p.Timeout)}, {"Drain", int64(p.Drain)}, {"MaxInFlight", int64(p.MaxInFlight)},
 	} {
 		if f.v < 0 {
 			return refuse(f.name, "%d is negative", f.v)
@@ -157,6 +171,12 @@ func (p *Plan) checkBounds() error {
 	switch {
 	case p.Warmup > 0 && p.WarmupRequests > 0:
 		return refuse("WarmupRequests", "the warm-up has a length (Warmup) or a count, not both")
+	case p.Cooldown > 0 && p.CooldownRequests > 0:
+		return refuse("CooldownRequests", "the cool-down has a length (Cooldown) or a count, not both")
+	case p.Cooldown > 0 && p.Requests == 0 && p.Duration == 0:
+		return refuse("Cooldown", "there is nothing that it comes after: set Requests or Duration")
+	case p.CooldownRequests > 0 && p.Requests == 0 && p.Duration == 0:
+		return refuse("CooldownRequests", "there is nothing that they come after: set Requests or Duration")
 	case p.Repeat && p.Workload == nil:
 		return refuse("Repeat", "there is no Workload to repeat")
 	case p.Requests == 0 && p.Duration == 0 && (p.Workload == nil || p.Repeat) && endless(p.Arrivals):
@@ -167,7 +187,7 @@ func (p *Plan) checkBounds() error {
 	for _, f := range []struct {
 		name string
 		d    time.Duration
-	}{{"Warmup", p.Warmup}, {"Duration", p.Duration}, {"Timeout", p.Timeout}, {"Drain", p.Drain}, {"RampUp", p.RampUp}, {"ThinkTime", p.ThinkTime}} {
+	}{{"Warmup", p.Warmup}, {"Duration", p.Duration}, {"Cooldown", p.Cooldown}, {"Timeout", p.Timeout}, {"Drain", p.Drain}, {"RampUp", p.RampUp}, {"ThinkTime", p.ThinkTime}} {
 		const most = 100 * 365 * 24 * time.Hour
 		if f.d > most || f.d > rest {
 			return refuse(f.name, "%v is too long", f.d)
@@ -225,7 +245,9 @@ func (p *Plan) load() string {
 }
 
 // steady says that the window is the steady state and not the whole run.
-func (p *Plan) steady() bool { return p.Duration > 0 || p.Warmup > 0 || p.WarmupRequests > 0 }
+func (p *Plan) steady() bool {
+	return p.Duration > 0 || p.Warmup > 0 || p.WarmupRequests > 0 || p.Cooldown > 0 || p.CooldownRequests > 0
+}
 
 // ErrNotGiven is wrapped by the error of a plan whose SLO needs a metric that the target cannot give.
 var ErrNotGiven = errors.New("the target does not give this metric")

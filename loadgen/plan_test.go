@@ -189,6 +189,42 @@ func TestEachFieldOfPlan(t *testing.T) {
 			assert.Len(t, rs, 14)
 			assert.InDelta(t, 1, res.Report.WindowS, 1e-12)
 		},
+		"Cooldown": func(t *testing.T) {
+			p := open()
+			p.Cooldown = 300 * ms
+			res, rs := run(t, takes(150*ms), p)
+			assert.Len(t, rs, 12, "before 300 ms after the last of Requests")
+			assert.EqualValues(t, 10, res.Report.Offered)
+			assert.InDelta(t, 0.9, res.Report.WindowS, 1e-12, "to the last Start before it")
+			assert.Equal(t, goodput.SteadyState, res.Report.Window.Kind)
+			p.Requests, p.Duration, p.Drain = 0, time.Second, 50*ms
+			res, rs = run(t, takes(150*ms), p)
+			assert.Len(t, rs, 13)
+			assert.InDelta(t, 1, res.Report.WindowS, 1e-12)
+			assert.EqualValues(t, 10, res.Report.Outcomes[goodput.Success], "Drain begins after it")
+			assert.Equal(t, 1350*ms, res.Elapsed)
+			p = closed()
+			p.Requests, p.Duration, p.Cooldown = 0, time.Second, 300*ms
+			res, rs = run(t, takes(150*ms), p)
+			assert.Len(t, rs, 18)
+			assert.EqualValues(t, 14, res.Report.Offered)
+		},
+		"CooldownRequests": func(t *testing.T) {
+			p := open()
+			p.CooldownRequests = 3
+			res, rs := run(t, takes(150*ms), p)
+			assert.Len(t, rs, 13)
+			assert.EqualValues(t, 10, res.Report.Offered)
+			assert.InDelta(t, 0.9, res.Report.WindowS, 1e-12)
+			p.Requests, p.Duration = 0, time.Second
+			res, rs = run(t, takes(150*ms), p)
+			assert.Len(t, rs, 13)
+			assert.InDelta(t, 1, res.Report.WindowS, 1e-12)
+			p.Workload = numbered(11) // which ends before the cool-down does
+			res, rs = run(t, takes(150*ms), p)
+			assert.Len(t, rs, 11)
+			assert.InDelta(t, 1, res.Report.WindowS, 1e-12)
+		},
 		"Timeout": func(t *testing.T) {
 			p := open()
 			p.Timeout = 30 * ms
@@ -342,6 +378,12 @@ func TestPlanRefused(t *testing.T) {
 		{"Repeat", "no Workload", open(func(p *Plan) { p.Repeat = true })},
 		{"Warmup", "negative", open(func(p *Plan) { p.Warmup = -1 })},
 		{"WarmupRequests", "not both", open(func(p *Plan) { p.Warmup, p.WarmupRequests = 1, 1 })},
+		{"Cooldown", "negative", open(func(p *Plan) { p.Cooldown = -1 })},
+		{"Cooldown", "set Requests or Duration", open(func(p *Plan) { p.Requests, p.Workload, p.Cooldown = 0, numbered(3), 1 })},
+		{"Cooldown", "too long", open(func(p *Plan) { p.Cooldown = math.MaxInt64 })},
+		{"CooldownRequests", "negative", open(func(p *Plan) { p.CooldownRequests = -1 })},
+		{"CooldownRequests", "not both", open(func(p *Plan) { p.Cooldown, p.CooldownRequests = 1, 1 })},
+		{"CooldownRequests", "set Requests or Duration", open(func(p *Plan) { p.Requests, p.Workload, p.CooldownRequests = 0, numbered(3), 1 })},
 		{"Duration", "too long", open(func(p *Plan) { p.Duration = math.MaxInt64 })},
 		{"Drain", "too long", open(func(p *Plan) { p.Duration, p.Timeout, p.Drain = 1<<61, 1<<61, 1<<62 })},
 		{"Timeout", "negative", open(func(p *Plan) { p.Timeout = -1 })},

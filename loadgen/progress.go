@@ -25,13 +25,14 @@ type Progress struct {
 	Throughput  float64 // ended; neither dropped nor unfinished
 	Goodput     float64 // ended good
 
-	Warmup bool // the warm-up is not over
-	Drain  bool // the arrivals are over
-	Done   bool // this is the last call
+	Warmup   bool // the warm-up is not over
+	Cooldown bool // the window is over, and the arrivals are not
+	Drain    bool // the arrivals are over
+	Done     bool // this is the last call
 
 	// Where the arrivals will end, for a progress bar; 0 where nobody knows. The first of the two that is reached counts.
-	TotalRequests uint64        // warm-up by count included
-	TotalTime     time.Duration // warm-up by time included
+	TotalRequests uint64        // warm-up and cool-down by count included
+	TotalTime     time.Duration // warm-up and cool-down by time included
 
 	acc *goodput.Accumulator
 }
@@ -125,14 +126,15 @@ func (b *Book) progress() Progress {
 		Ended: t.ended, Success: t.success, Good: t.good.Load(),
 		Warmup: !b.sched.warm || b.now.Before(b.sched.from), Drain: b.sched.over, Done: b.result != nil, acc: t.acc,
 	}
+	p.Cooldown = b.sched.closed && !b.sched.over && !b.now.Before(b.sched.end)
 	switch {
-	case b.plan.Requests == 0:
+	case b.plan.Requests == 0 || b.plan.Cooldown > 0:
 	case b.plan.Warmup == 0:
-		p.TotalRequests = uint64(b.plan.Requests) + uint64(b.plan.WarmupRequests)
+		p.TotalRequests = uint64(b.plan.Requests + b.plan.WarmupRequests + b.plan.CooldownRequests)
 	case !p.Warmup:
-		p.TotalRequests = uint64(b.plan.Requests) + uint64(b.sched.offered-b.sched.counted)
+		p.TotalRequests = uint64(b.sched.offered - b.sched.counted - b.sched.cooling + b.plan.Requests + b.plan.CooldownRequests)
 	}
-	if end, ok := b.sched.bound(); ok {
+	if end, ok := b.sched.limit(); ok {
 		p.TotalTime = end.Sub(b.start)
 	}
 	b.ticks.fill(&p, t.flow)

@@ -17,6 +17,7 @@ var (
 	ErrShortWarmup = errors.New("the warm-up is shorter than requests take")
 	ErrRampUp      = errors.New("workers were still being started in the window")
 	ErrArrivals    = errors.New("the arrivals were not in order")
+	ErrSessions    = errors.New("sessions ended before their last turn")
 	ErrProgress    = errors.New("Plan.Progress panicked, and was not called again")
 )
 
@@ -32,7 +33,7 @@ var errAbandoned = errors.New("the runner ended while requests were in flight")
 // Result is what a run found.
 type Result struct {
 	// Report has the client's health in it, and the run's warnings beside those of package goodput: ErrCut, ErrInWarmup,
-	// ErrInputTokens, ErrShortWarmup, ErrRampUp, ErrArrivals, ErrProgress.
+	// ErrInputTokens, ErrShortWarmup, ErrRampUp, ErrArrivals, ErrSessions, ErrProgress.
 	Report *goodput.Report
 	// Cut is why the run was cut off before its plan was carried out: the cause of its context. nil: it was not.
 	Cut error
@@ -46,10 +47,7 @@ const inputTokensOff = 10
 // result is what the run found, and what is to be said of it. Nothing is observed any more.
 func (t *tally) result(b *Book) (*Result, error) {
 	s := b.sched
-	if end, ok := s.bound(); ok {
-		s.finish(end, false) // a closed loop whose workers would all begin after it
-	}
-	s.finish(s.last, true)
+	s.outOfTime()                // a closed loop whose workers would all begin after it, for one
 	if t.acc == nil && !s.warm { // the warm-up never ended
 		t.acc = t.accumulator(goodput.WithWindow(b.now, time.Time{}))
 		t.shutWindow(b.now, false)
@@ -97,6 +95,9 @@ func (t *tally) warnings(b *Book, r *goodput.Report) (ws []error) {
 	}
 	if s.fallen > 0 {
 		warn(ErrArrivals, "%d came before the one before them, and were taken for simultaneous with it", s.fallen)
+	}
+	if s.broken > 0 {
+		warn(ErrSessions, "%d of %d, the first because %s: %d turns or more were never offered", s.broken, s.sessions, clean(s.why.Error()), s.unsent)
 	}
 	if n := t.leftOut.Load(); n > 0 {
 		warn(ErrRecordsFile, "%d of %d records were left out, for the writer was too slow", n, t.offered)

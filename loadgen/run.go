@@ -75,6 +75,7 @@ type job struct {
 	call   Call
 	trace  Trace
 	tokens *[]goodput.Token // where the trace's token events stand
+	text   answerText       // of the turn of a session
 }
 
 // newJob is the call of a new job, which is its Data.
@@ -137,6 +138,9 @@ func (r *client) launch(c *Call) {
 		j.tokens = new([]goodput.Token)
 	}
 	j.trace.rec.Tokens = (*j.tokens)[:0]
+	if c.Request.Next != nil {
+		j.trace.text = j.text.add
+	}
 	r.workers.run(j, r.perform)
 }
 
@@ -170,7 +174,27 @@ func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
 	if (rec.Outcome == goodput.Cancelled || rec.Outcome == goodput.Timeout) && r.run.Err() != nil {
 		r.b.cutOff(context.Cause(r.run)) // the target has heard of it first
 	}
-	r.b.endCall(&j.call, rec)
+	j.call.Text = j.text.String()
+	f := r.b.endCall(&j.call, rec)
+	r.goOn()
+	// The room for its token events is free again.
+	const most = 1 << 14
+	if t := rec.Tokens[:0]; cap(t) <= most {
+		*j.tokens = t
+		rec.Tokens = nil
+		r.tokens.Put(j.tokens)
+	}
+	r.booked.Done()
+	if f != nil {
+		f.ask()
+		r.b.mu.Lock()
+		r.b.resume(f)
+		r.goOn()
+	}
+}
+
+// goOn starts what has become due, wakes the loop up where it sleeps too long, gives the lock back and books.
+func (r *client) goOn() {
 	r.startAll()
 	at, running := r.b.next(grace)
 	early := !running || at.Before(r.until)
@@ -182,14 +206,6 @@ func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
 	for _, k := range ks {
 		k.book()
 	}
-	// The room for its token events is free again.
-	const most = 1 << 14
-	if t := rec.Tokens[:0]; cap(t) <= most {
-		*j.tokens = t
-		rec.Tokens = nil
-		r.tokens.Put(j.tokens)
-	}
-	r.booked.Done()
 }
 
 // abandon books a request whose target ignores that its context is done. The lock is held.
@@ -200,7 +216,7 @@ func (r *client) abandon(c *Call) {
 		r.b.hold(c)
 		return
 	}
-	c.stopped = true // whatever the trace says, it never came to an end
+	c.stopped = true // whatever the trace says, it never came to an end: no session goes on after it
 	r.b.endCall(c, rec)
 	r.booked.Done() // attend books it
 }

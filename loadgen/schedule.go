@@ -1,42 +1,59 @@
 package loadgen
 
 import (
+	"container/heap"
 	"errors"
 	"time"
+
+	"github.com/goodputkit/goodputkit/goodput"
 )
 
 // schedule says when which request of a plan is due. It is a state machine: it reads no clock and starts nothing.
 //
-// What ends the arrivals is known no later than their last Start: the schedule looks one arrival and one request ahead.
-// Where a sequence has nothing to give yet, it looks again whenever it is asked something.
+// What ends the window is known no later than its last Start, but where sessions may go on: the schedule looks one arrival
+// and one request ahead. Where a sequence has nothing to give yet, it looks again whenever it is asked something.
 type schedule struct {
 	plan     *Plan
 	start    time.Time
 	arrivals *source[time.Duration] // nil: closed loop
 	workload *source[*Request]
-	next     *Request // the next request, which is there unless the arrivals are over or it is behind
+	next     *Request // the next new request, which is there unless no more will come or it is behind
 	behind   bool     // it could not look ahead yet
+	dry      bool     // no new request will come; later turns of sessions may
+	late     bool     // of what was to come, some was due after the time was over
 	failed   error    // a sequence had nothing to give until the run was over:
 	starved  bool     // the workload; else the arrivals
 
-	at    time.Time       // open loop: when the next request is due
+	at    time.Time       // open loop: when the next new request is due
 	ramp  int             // closed loop: workers that have begun
-	ready fifo[time.Time] // closed loop: when each idle worker begins its next request
+	ready fifo[time.Time] // closed loop: when each idle worker begins its next new request
+	turns turns           // later turns of sessions that are due some time
+
+	begun    uint64    // new requests so far
+	sessions int       // of them those that have a Next
+	open     int       // sessions whose next turn is not known yet
+	heard    time.Time // the latest End after which a session did not go on
+	broken   int       // sessions that ended before their last turn
+	unsent   int       // their turns that were never due, at least
+	why      error     // the first of them ended
 
 	offered  int       // requests so far
 	counted  int       // of them after the warm-up
-	last     time.Time // Start of the last one
+	last     time.Time // the latest Start
 	tied     int       // requests with that very Start
 	fallen   int       // arrivals that came before the one before them
 	from     time.Time // w0, once warm
 	warm     bool      // it is known when the warm-up ends
-	over     bool      // the arrivals have ended
-	end      time.Time // when, once over
+	closed   bool      // it is known when the window ends
+	end      time.Time // when, once closed
 	included bool      // what starts or ends at end is still inside
+	cooling  int       // requests in the cool-down
+	over     bool      // the arrivals have ended
+	stop     time.Time // when, once over
 }
 
 func newSchedule(p *Plan, start time.Time, r *readers) *schedule {
-	s := &schedule{plan: p, start: start, last: start, workload: p.requests(r), arrivals: p.arrivals(r), behind: true}
+	s := &schedule{plan: p, start: start, at: start, last: start, workload: p.requests(r), arrivals: p.arrivals(r), behind: true}
 	if p.WarmupRequests == 0 {
 		s.warm, s.from = true, start.Add(p.Warmup)
 	}
@@ -46,11 +63,7 @@ func newSchedule(p *Plan, start time.Time, r *readers) *schedule {
 
 // ahead finds out what comes next, or that nothing does, unless it has.
 func (s *schedule) ahead() {
-	if !s.behind || s.over {
-		return
-	}
-	if s.plan.Requests > 0 && s.counted >= s.plan.Requests {
-		s.finish(s.last, true)
+	if !s.behind || s.dry || s.over {
 		return
 	}
 	if s.next == nil {
@@ -59,7 +72,7 @@ func (s *schedule) ahead() {
 		case pending:
 			return
 		case !ok:
-			s.finish(s.last, true)
+			s.runDry()
 			return
 		}
 		s.next = r
@@ -73,36 +86,96 @@ func (s *schedule) ahead() {
 	case pending:
 		return
 	case !ok:
-		s.finish(s.last, true)
+		s.runDry()
 		return
 	}
 	s.behind = false
-	if s.at = s.start.Add(d); s.at.Before(s.last) {
-		s.at = s.last
+	if at := s.start.Add(d); at.Before(s.at) {
 		s.fallen++
+	} else {
+		s.at = at
 	}
-	s.warmUntil(s.at)
-	if end, ok := s.bound(); ok && !s.at.Before(end) {
-		s.finish(end, false)
+	alone := len(s.turns) == 0 && s.open == 0 // nothing can come before it
+	if alone {
+		s.warmUntil(s.at)
 	}
+	if alone || s.plan.Requests == 0 {
+		s.closeAt(s.at)
+	}
+	s.tooLate()
+}
+
+// tooLate takes out what would start after the arrivals have ended: if the first would, so would the others.
+func (s *schedule) tooLate() {
+	end, ok := s.limit()
+	if !ok {
+		return
+	}
+	late := s.late
+	if len(s.turns) > 0 && !s.turns[0].at.Before(end) {
+		s.turns, s.late = nil, true
+	}
+	switch {
+	case s.dry:
+	case s.arrivals == nil:
+		if at, _, some := s.worker(); some && !at.Before(end) {
+			s.ready, s.ramp = fifo[time.Time]{}, s.plan.Concurrency
+		}
+	case !s.behind && !s.at.Before(end):
+		s.late, s.dry, s.next = true, true, nil
+	}
+	if s.late != late {
+		s.settle()
+	}
+}
+
+// runDry notes that no new request will come.
+func (s *schedule) runDry() {
+	s.dry, s.next = true, nil
+	s.settle()
+}
+
+// settle ends the arrivals where nothing more can come.
+func (s *schedule) settle() {
+	if s.over || !s.dry || s.open > 0 || len(s.turns) > 0 {
+		return
+	}
+	if end, ok := s.limit(); s.late || ok && !s.heard.Before(end) {
+		s.outOfTime()
+		return
+	}
+	s.closeAt(s.heard)
+	s.close(s.last, true)
+	s.finish(s.last)
+}
+
+// outOfTime ends the arrivals at the end of the plan's time, where it has one; else at the last Start.
+func (s *schedule) outOfTime() {
+	if end, ok := s.bound(); ok {
+		s.close(end, false)
+	}
+	s.close(s.last, true)
+	if end, ok := s.limit(); ok {
+		s.finish(end)
+	}
+	s.finish(s.last)
 }
 
 // pending says that requests could be due, for all one knows, if a sequence had something to give.
 func (s *schedule) pending() bool {
-	if s.ahead(); s.over || !s.behind {
+	if s.ahead(); s.over || s.dry || !s.behind {
 		return false
 	}
 	_, _, some := s.worker()
 	return s.arrivals != nil || some
 }
 
-// giveUp ends the arrivals where a sequence has held the run up.
+// giveUp ends the arrivals where a sequence, or a session, has held the run up until it is over.
 func (s *schedule) giveUp() {
-	s.failed, s.starved = errors.New("it had nothing to give before the run was over"), s.next == nil
-	if end, ok := s.bound(); ok {
-		s.finish(end, false)
+	if s.pending() {
+		s.failed, s.starved = errors.New("it had nothing to give before the run was over"), s.next == nil
 	}
-	s.finish(s.last, true)
+	s.outOfTime()
 }
 
 // warmUntil notes that the next request starts at at, which ends a warm-up by count. Requests that started at that very
@@ -111,8 +184,8 @@ func (s *schedule) warmUntil(at time.Time) {
 	if s.warm || s.offered < s.plan.WarmupRequests {
 		return
 	}
-	s.warm, s.from = true, at
-	if at.Equal(s.last) {
+	s.warm, s.from = true, later(at, s.last)
+	if s.from.Equal(s.last) {
 		s.counted = s.tied
 	}
 }
@@ -122,16 +195,39 @@ func (s *schedule) bound() (time.Time, bool) {
 	return s.from.Add(s.plan.Duration), s.warm && s.plan.Duration > 0
 }
 
+// limit is when the arrivals end, where that is a time and it is known: no request starts then or later.
+func (s *schedule) limit() (time.Time, bool) {
+	end, ok := s.bound()
+	if s.closed {
+		end, ok = s.end, true
+	}
+	return end.Add(s.plan.Cooldown), ok && s.plan.CooldownRequests == 0
+}
+
+// closeAt closes the window if a request that starts at at, or could, is beyond the end of Duration.
+func (s *schedule) closeAt(at time.Time) {
+	if end, ok := s.bound(); ok && !at.Before(end) {
+		s.close(end, false)
+	}
+}
+
+// close notes where the window ends.
+func (s *schedule) close(at time.Time, included bool) {
+	if !s.closed {
+		s.closed, s.end, s.included = true, at, included
+	}
+}
+
 // finish ends the arrivals.
-func (s *schedule) finish(at time.Time, included bool) {
+func (s *schedule) finish(at time.Time) {
 	if s.over {
 		return
 	}
-	s.over, s.end, s.included, s.next = true, at, included, nil
-	s.close()
+	s.over, s.stop, s.next, s.turns = true, at, nil, nil
+	s.closeSequences()
 }
 
-func (s *schedule) close() {
+func (s *schedule) closeSequences() {
 	s.workload.close()
 	if s.arrivals != nil {
 		s.arrivals.close()
@@ -141,33 +237,42 @@ func (s *schedule) close() {
 // cut ends the arrivals, and the window, at at if they have not ended before.
 func (s *schedule) cut(at time.Time) {
 	if end, ok := s.bound(); ok {
-		s.finish(end, false)
+		s.close(end, false)
 	}
-	s.finish(at, false)
+	s.close(at, false)
 	if s.end.After(at) {
 		s.end, s.included = at, false
 	}
+	s.finish(at)
 }
 
-// due is when the next request starts. It is not ok where that is not known yet: in a closed loop it can depend on the
-// requests in flight.
-func (s *schedule) due() (time.Time, bool) {
-	if s.ahead(); s.over {
-		return time.Time{}, false
+// due is when the next request starts. It is not ok where that is not known yet: in a closed loop, and in a session, it
+// can depend on the requests in flight.
+func (s *schedule) due() (at time.Time, ok bool) {
+	if s.ahead(); !s.over {
+		s.tooLate()
 	}
-	if s.arrivals != nil {
-		return s.at, !s.behind
-	}
-	at, _, ok := s.worker()
-	if !ok {
+	if s.over {
 		return at, false
 	}
-	// If the first idle worker would begin too late, so would the others.
-	if end, bounded := s.bound(); bounded && !at.Before(end) {
-		s.ready, s.ramp = fifo[time.Time]{}, s.plan.Concurrency
-		return at, false
+	at, _, ok = s.first()
+	return at, ok
+}
+
+// first is when the next request starts, as far as that is known, and whether it is the later turn of a session. Where
+// such a one and a new request start in the same instant, the new one is the first.
+func (s *schedule) first() (at time.Time, later, ok bool) {
+	switch {
+	case s.behind || s.dry:
+	case s.arrivals != nil:
+		at, ok = s.at, true
+	default:
+		at, _, ok = s.worker()
 	}
-	return at, !s.behind
+	if len(s.turns) > 0 && (!ok || s.turns[0].at.Before(at)) {
+		return s.turns[0].at, true, true
+	}
+	return at, false, ok
 }
 
 // worker is when the first idle worker begins, and whether it is one that has not begun before.
@@ -183,52 +288,130 @@ func (s *schedule) worker() (at time.Time, ramp, ok bool) {
 	return at, ramp, ok
 }
 
-// take is the request that due announced.
-func (s *schedule) take() (start time.Time, r *Request) {
-	start = s.at
-	if s.arrivals == nil {
-		var ramp bool
-		start, ramp, _ = s.worker()
-		if ramp {
-			s.ramp++
-		} else {
-			s.ready.pop()
+// take is the request that due announced, and the place among the new ones of the one with which its session began.
+func (s *schedule) take() (start time.Time, r *Request, index uint64) {
+	start, isTurn, _ := s.first()
+	if isTurn {
+		t := heap.Pop(&s.turns).(turn)
+		r, index = t.request, t.session
+	} else {
+		if s.arrivals == nil {
+			if _, ramp, _ := s.worker(); ramp {
+				s.ramp++
+			} else {
+				s.ready.pop()
+			}
 		}
-		s.warmUntil(start)
+		r, index, s.next, s.behind = s.next, s.begun, nil, true
+		s.begun++
+		if r.Next != nil {
+			s.sessions++
+		}
 	}
-	r, s.next, s.behind = s.next, nil, true
-	if !start.Equal(s.last) {
+	if r.Next != nil {
+		s.open++
+	}
+	s.count(start)
+	s.ahead()
+	s.settle()
+	return start, r, index
+}
+
+// count counts a request, and ends the window or the arrivals where it is the last one.
+func (s *schedule) count(start time.Time) {
+	s.warmUntil(start)
+	s.closeAt(start)
+	if start.After(s.last) {
 		s.last, s.tied = start, 0
 	}
-	s.tied++
+	if start.Equal(s.last) {
+		s.tied++
+	}
 	s.offered++
-	if s.warm && !start.Before(s.from) {
+	if s.closed && (s.included || !start.Before(s.end)) {
+		s.cooling++
+	} else if s.warm && !start.Before(s.from) {
 		s.counted++
 	}
-	s.ahead()
-	return start, r
-}
-
-// free says that a request has ended at at: in a closed loop its worker is idle.
-func (s *schedule) free(at time.Time) {
-	if s.arrivals == nil && !s.over {
-		s.ready.push(at.Add(s.plan.ThinkTime))
+	if s.plan.Requests > 0 && s.counted >= s.plan.Requests {
+		s.close(s.last, true)
+	}
+	switch {
+	case !s.closed:
+	case s.plan.Cooldown > 0:
+	case s.plan.CooldownRequests == 0 && s.included, s.plan.CooldownRequests > 0 && s.cooling >= s.plan.CooldownRequests:
+		s.finish(s.last)
 	}
 }
 
-// frontier is the earliest instant at which a request can still start; none: no more will. Nothing that is before it can
-// turn out to be outside of the window.
-func (s *schedule) frontier(now time.Time) (time.Time, bool) {
-	at, ok := s.due()
+// ended says at now that c has ended at end. Where it was a turn that its session goes on after, resume says how; else its
+// worker, in a closed loop, is idle.
+func (s *schedule) ended(c *Call, o goodput.Outcome, end, now time.Time) {
+	if c.Request.Next != nil {
+		if o == goodput.Success && !s.over {
+			c.goesOn = true
+			return
+		}
+		s.open--
+		s.heard = later(s.heard, end)
+		if !s.over {
+			s.breakOff(max(1, c.Request.Left), errTurnFailed)
+		}
+	}
+	s.free(now)
+}
+
+// resume says at now how a session goes on: with a turn, or not at all.
+func (s *schedule) resume(f *following, now time.Time) {
+	s.open--
 	switch {
 	case s.over:
-		return time.Time{}, false
-	case s.arrivals != nil && !ok:
-		return s.last, true
-	case s.arrivals == nil && !ok:
-		at, _, ok = s.worker()
+	case f.next.request != nil:
+		heap.Push(&s.turns, f.next)
+	default:
+		s.heard = later(s.heard, f.end)
+		if f.err != nil {
+			s.breakOff(1, f.err)
+		}
+		s.free(now)
 	}
-	if s.arrivals == nil && (!ok || now.Before(at)) {
+}
+
+// breakOff counts a session that ends before its last turn.
+func (s *schedule) breakOff(unsent int, why error) {
+	s.broken++
+	s.unsent += unsent
+	if s.why == nil || s.why == errTurnFailed {
+		s.why = why
+	}
+}
+
+// free says that a worker, in a closed loop, is idle.
+func (s *schedule) free(now time.Time) {
+	if s.arrivals == nil && !s.over && !s.dry {
+		s.ready.push(now.Add(s.plan.ThinkTime))
+	}
+	s.settle()
+}
+
+// frontier is an instant that the window does not end before; none: it is known where it ends. It is no earlier than the
+// last Start.
+func (s *schedule) frontier(now time.Time) (time.Time, bool) {
+	s.due()
+	if s.closed {
+		return time.Time{}, false
+	}
+	if s.sessions > 0 && (s.dry || s.plan.Requests > 0) {
+		return s.last, true // the last request may be any turn, or there may be none
+	}
+	if s.arrivals != nil {
+		if s.behind {
+			return s.last, true
+		}
+		return s.at, true
+	}
+	at, _, ok := s.worker()
+	if !ok || now.Before(at) {
 		return now, true
 	}
 	return at, true
@@ -236,7 +419,7 @@ func (s *schedule) frontier(now time.Time) (time.Time, bool) {
 
 // window is where the steady state ends, as far as that is known.
 func (s *schedule) window() (end time.Time, included, known bool) {
-	if s.ahead(); s.over {
+	if s.ahead(); s.closed {
 		return s.end, s.included, true
 	}
 	end, known = s.bound()
@@ -245,6 +428,10 @@ func (s *schedule) window() (end time.Time, included, known bool) {
 
 // cutoff is when what is still in flight is cut off, as far as that is known.
 func (s *schedule) cutoff() (time.Time, bool) {
-	end, _, known := s.window()
+	s.ahead()
+	end, known := s.limit()
+	if s.over {
+		end, known = s.stop, true
+	}
 	return end.Add(s.plan.Drain), known
 }

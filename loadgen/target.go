@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/slo"
@@ -50,6 +51,12 @@ type Request struct {
 	Body                   map[string]any // extra fields of the request
 	// Limits are thresholds of its own, in the metric's base unit: for this request they take the place of its class's.
 	Limits map[slo.Metric]float64
+	// Next makes the request the turn of a session: in a run, once it has ended with success, Next says the turn after it
+	// and the think time until that starts, counted from its End; nil: the session is over. A turn that fails ends its
+	// session. Next is called from the request's goroutine, can be called from several at once where several sessions
+	// have it, and has to be soon back. Outside of a run it is not called.
+	Next func(Answer) (*Request, time.Duration)
+	Left int // how many turns come after this one, where that is known: to count those that a failure leaves out
 }
 
 // StatusError is an answer whose HTTP status is no success.

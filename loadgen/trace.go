@@ -48,8 +48,9 @@ func NewTrace(start time.Time) *Trace {
 	return t
 }
 
-// Index is the request's place in its run, from 0, in order of Start; 0 outside of a run. Requests that start in the same
-// instant have an order by it that is the same each time, which that of their goroutines is not.
+// Index is the request's place in its run, from 0, in order of Start; 0 outside of a run. Later turns are not counted:
+// they have the Index of the request with which their session began. Requests that start in the same instant have an
+// order by it that is the same each time, which that of their goroutines is not.
 func (t *Trace) Index() uint64 { return t.index }
 
 // since is the offset of an instant from Start, never negative.
@@ -109,7 +110,7 @@ func (t *Trace) token(at time.Time, n int, output bool) {
 	t.mu.Unlock()
 }
 
-// Text hands over a piece of the answer. It is dropped unless somebody asked for it.
+// Text hands over a piece of the answer. It is dropped unless somebody asked for it: WithText, or a session.
 func (t *Trace) Text(kind TextKind, s string) {
 	if t.text == nil {
 		return

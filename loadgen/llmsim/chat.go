@@ -220,14 +220,10 @@ func (c *chat) send() {
 
 // whole answers with one JSON body.
 func (c *chat) whole(reason string, prompt, output int) {
-	var text strings.Builder
-	for i := range output {
-		text.WriteString(tokenText(i))
-	}
 	writeJSON(c.w, http.StatusOK, map[string]any{
 		"id": c.id, "object": "chat.completion", "created": c.at, "model": c.name,
 		"choices": []any{map[string]any{
-			"index": 0, "message": map[string]any{"role": "assistant", "content": text.String()},
+			"index": 0, "message": map[string]any{"role": "assistant", "content": answerText(output)},
 			"logprobs": nil, "finish_reason": reason,
 		}},
 		"usage": map[string]any{"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output},
@@ -238,6 +234,15 @@ func (c *chat) whole(reason string, prompt, output int) {
 var tokenTexts = [...]string{" goodput", " is", " what", " users", " get", " in", " time", ","}
 
 func tokenText(n int) string { return tokenTexts[n%len(tokenTexts)] }
+
+// answerText is the text of n tokens.
+func answerText(n int) string {
+	var text strings.Builder
+	for i := range n {
+		text.WriteString(tokenText(i))
+	}
+	return text.String()
+}
 
 // waitUntil waits for the instant at, or until done is closed, and says which: false if done. t is the caller's timer,
 // stopped or drained.

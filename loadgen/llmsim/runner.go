@@ -86,6 +86,9 @@ func (s *system) Step(now time.Time, end func(*loadgen.Call, *goodput.Record)) {
 		if ev.Last {
 			r.rec.End, r.rec.Outcome = at, goodput.Success
 			r.rec.InputTokens, r.rec.OutputTokens = r.job.Prompt, r.job.Output
+			if r.call.Request.Next != nil {
+				r.call.Text = answerText(r.job.Output)
+			}
 			end(r.call, &r.rec)
 			s.free = append(s.free, r)
 		}

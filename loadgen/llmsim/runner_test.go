@@ -45,6 +45,27 @@ func same(n int, r loadgen.Request) iter.Seq[*loadgen.Request] {
 	}
 }
 
+// conversations are n sessions of up to 6 turns, whose prompts are words: what was said before counts. With atOnce half of
+// the turns have no think time, so that many start in the instant in which a step of the engine ends.
+func conversations(n int, atOnce bool) iter.Seq[*loadgen.Request] {
+	return func(yield func(*loadgen.Request) bool) {
+		rng := rand.New(rand.NewPCG(uint64(n), 9))
+		text := func() string { return strings.Repeat("word ", 1+rng.IntN(100)) }
+		for range n {
+			turns := make([]loadgen.Turn, rng.IntN(6))
+			for i := range turns {
+				turns[i] = loadgen.Turn{Content: text(), Think: time.Duration(rng.IntN(3e9)), MaxTokens: 1 + rng.IntN(200)}
+				if atOnce && rng.IntN(2) == 0 {
+					turns[i].Think = 0
+				}
+			}
+			if !yield(loadgen.Conversation(&loadgen.Request{Prompt: text(), MaxTokens: 50}, turns...)) {
+				return
+			}
+		}
+	}
+}
+
 // carryOut carries the plan out and returns the lines of its records, without header and footer, in order of their text.
 func carryOut(t *testing.T, run loadgen.Runner, p loadgen.Plan) (*goodput.Report, []string) {
 	var file bytes.Buffer
@@ -84,6 +105,9 @@ func TestRunnerIsTargetInABubble(t *testing.T) {
 		{"limit in flight, all alike", llmsim.OPT13B(), loadgen.Plan{Arrivals: loadgen.Poisson{Rate: 30, Seed: 6}, Workload: same(1000, fixed), MaxInFlight: 10, Overflow: loadgen.Wait, Timeout: 20 * time.Second}, nil},
 		{"closed loop", llmsim.OPT13B(), loadgen.Plan{Concurrency: 40, Workload: requests(1000, 1000, 300)}, nil},
 		{"closed loop with timeouts", llmsim.OPT13B(), loadgen.Plan{Concurrency: 60, RampUp: time.Second, ThinkTime: 100 * time.Millisecond, Workload: requests(1000, 1500, 300), Timeout: 15 * time.Second},
+			[]goodput.Outcome{goodput.Timeout}},
+		{"sessions", llmsim.OPT13B(), loadgen.Plan{Arrivals: loadgen.Poisson{Rate: 3, Seed: 8}, Workload: conversations(200, true), Warmup: 10 * time.Second, Duration: time.Minute, Cooldown: 10 * time.Second}, nil},
+		{"sessions in a closed loop, with timeouts", small, loadgen.Plan{Concurrency: 30, ThinkTime: time.Second, Workload: conversations(200, true), Timeout: 12 * time.Second},
 			[]goodput.Outcome{goodput.Timeout}},
 		{"closed loop, all alike", small, loadgen.Plan{Concurrency: 50, Workload: same(1000, fixed)}, nil},
 		{"steady state, cut off", llmsim.OPT13B(), loadgen.Plan{Arrivals: loadgen.Poisson{Rate: 12, Seed: 7}, Workload: requests(1000, 1000, 300), Warmup: 10 * time.Second, Duration: time.Minute, Drain: 5 * time.Second},
