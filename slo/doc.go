@@ -65,9 +65,10 @@
 //
 //	tpot p95 < 50ms, undefined tpot: excluded
 //
-// What cannot be meant is refused by a *ParseError, which says what is wrong, where, and how to write it:
+// What cannot be meant is refused by a *ParseError, which says what is wrong, where, and how to write it with the numbers
+// that were given; what it says to write is read:
 //
-//	slo: at byte 0, "tttf": unknown metric: write ttft (a metric of your own begins with x_)
+//	slo: at byte 0, "tttf": unknown metric (one of your own begins with x_): write ttft p95 < 2s
 //
 // # Canonical text
 //

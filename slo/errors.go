@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -20,7 +21,8 @@ var (
 	ErrUndefined  = errors.New("no rule for undefined values, or one that cannot be meant")
 )
 
-// ParseError says what is wrong with a text, where, and how to write it.
+// ParseError says what is wrong with a text, where, and how to write it: with the metric, the percentile and the numbers
+// that stand in it, as far as they can be made out, and so that Parse reads it.
 type ParseError struct {
 	Pos   int    // byte offset in the text that was parsed
 	Piece string // what stands there, shortened; "" where something is missing
@@ -38,15 +40,31 @@ func (e *ParseError) Unwrap() error { return e.Err }
 
 // problem is the message of one fault together with its kind.
 type problem struct {
-	kind error
-	text string
+	kind  error
+	text  string
+	write []string // how to write it: one text, or several of which one may be meant
 }
 
-func (p *problem) Error() string { return p.text }
+func (p *problem) Error() string {
+	if len(p.write) == 0 {
+		return p.text
+	}
+	return p.text + ": write " + strings.Join(p.write, " or ")
+}
+
 func (p *problem) Unwrap() error { return p.kind }
 
 func problemf(kind error, format string, args ...any) error {
-	return &problem{kind, fmt.Sprintf(format, args...)}
+	return &problem{kind: kind, text: fmt.Sprintf(format, args...)}
+}
+
+// advise adds to a problem how to write it, unless it says so already.
+func advise(err error, write ...string) error {
+	var p *problem
+	if errors.As(err, &p) && len(p.write) == 0 {
+		p.write = write
+	}
+	return err
 }
 
 // invalidError is a fault in a value that did not come from a text.

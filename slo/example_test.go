@@ -37,7 +37,7 @@ func ExampleParse_refused() {
 		fmt.Println(at.Pos, at.Piece, errors.Is(err, slo.ErrPercentile))
 	}
 	// Output:
-	// slo: at byte 15, "avg": a mean hides the slow requests: ask for a percentile such as p95: write e2e p95 < 2s
+	// slo: at byte 15, "avg": a mean hides the slow requests: ask for a percentile: write e2e p95 < 5s
 	// 15 avg true
 }
 

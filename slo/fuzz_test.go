@@ -21,6 +21,8 @@ func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		chatText, "p95(ttft) <= 2s; undefined ttft: excluded\nx_cost p50 < 1e-7", "P99.99 (e2e) ≤ 1h2m3.5s + 40 µs / tok",
 		"error_rate < 0.0000001%", "speed p5 ≥ 1e3 tok/s", "ttft:800", "avg(ttft) < 2s", "ttft p999 < 2", "tttf p95 = -1s", "x_a p1 < 5e-324",
+		"p(95)<500", "95% of ttft < ２s and e2e median < 1e3ms", "availability >= 99.9%", "x_cost p95 < 0,5usd", "ttft p95 < 1 200ms + 4/token",
+		"undefined tpto ignored", "95th percentile time to first token: 1m30", "speed p90 < 30 tokens per second", "ttft:700 e2el:7000",
 	} {
 		f.Add(text)
 	}

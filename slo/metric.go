@@ -107,8 +107,11 @@ func (m Metric) CanBeUndefined() bool {
 // Validate refuses a name that is no metric, and a caller's own that is not "x_" followed by lower-case letters,
 // digits and underscores, at most MaxMetricName bytes in all. The error wraps ErrMetric.
 func (m Metric) Validate() error {
-	if p := m.check(); p != nil {
-		return &invalidError{where: "metric " + quote(string(m)), err: p}
+	if err := m.check(); err != nil {
+		if near := m.nearest(); near != "" {
+			err = advise(err, string(near))
+		}
+		return &invalidError{where: "metric " + quote(string(m)), err: err}
 	}
 	return nil
 }
@@ -121,8 +124,11 @@ func (m Metric) check() error {
 		if m == "" {
 			return problemf(ErrMetric, "there is no metric: one of %s, or x_ and a name of your own", metricList())
 		}
-		if near := m.nearest(); near != "" {
-			return problemf(ErrMetric, "unknown metric: write %s (a metric of your own begins with x_)", near)
+		if why, ok := foreign(string(m)); ok {
+			return problemf(ErrMetric, "unknown metric: %s", why)
+		}
+		if m.nearest() != "" {
+			return problemf(ErrMetric, "unknown metric (one of your own begins with x_)")
 		}
 		return problemf(ErrMetric, "unknown metric: it is one of %s, or x_ and a name of your own", metricList())
 	}
@@ -135,7 +141,7 @@ func (m Metric) checkCustom() error {
 	}
 	name := strings.TrimPrefix(string(m), customPrefix)
 	if name == "" {
-		return problemf(ErrMetric, "a metric of your own has a name after x_: write x_cost")
+		return problemf(ErrMetric, "a metric of your own has a name after x_, such as x_cost")
 	}
 	for _, r := range name {
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' {
@@ -156,15 +162,38 @@ func metricList() string {
 	return b.String()
 }
 
-// alias holds what other tools call these metrics. They are for hints alone and are not read.
+// alias holds what other tools and people call these metrics. They are for hints alone and are not read.
 var alias = map[string]Metric{
-	"latency": E2E, "e2el": E2E, "e2e_latency": E2E, "request_latency": E2E, "duration": E2E,
-	"time_to_first_token": TTFT, "first_token": TTFT,
-	"time_per_output_token": TPOT,
-	"inter_token_latency":   ITL, "tbt": ITL,
-	"errors": ErrorRate, "error": ErrorRate, "failure_rate": ErrorRate,
-	"slo_attainment": Attainment,
-	"tps":            Speed, "tokens_per_second": Speed,
+	"latency": E2E, "e2el": E2E, "e2e_latency": E2E, "end_to_end": E2E, "end_to_end_latency": E2E, "request_latency": E2E,
+	"duration": E2E, "request_duration": E2E, "http_req_duration": E2E, "response_time": E2E, "total_time": E2E,
+	"time_to_first_token": TTFT, "first_token": TTFT, "first_token_latency": TTFT, "ttfb": TTFT,
+	"time_to_first_output_token": TTFO, "time_to_first_output": TTFO,
+	"time_per_output_token": TPOT, "time_per_token": TPOT,
+	"inter_token_latency": ITL, "intertoken_latency": ITL, "tbt": ITL, "time_between_tokens": ITL,
+	"errors": ErrorRate, "error": ErrorRate, "err": ErrorRate, "error_ratio": ErrorRate, "failures": ErrorRate, "failure": ErrorRate,
+	"failure_rate": ErrorRate, "failed": ErrorRate, "http_req_failed": ErrorRate,
+	"slo_attainment": Attainment, "goodput": Attainment, "goodput_ratio": Attainment,
+	"tps": Speed, "tokens_per_second": Speed, "output_speed": Speed,
+}
+
+// successes are names of the share that error_rate leaves.
+var successes = map[string]bool{"availability": true, "uptime": true, "success": true, "success_rate": true, "success_ratio": true,
+	"successes": true, "succeeded": true}
+
+// rates are names of requests per second.
+var rates = map[string]bool{"throughput": true, "rps": true, "qps": true, "request_rate": true, "requests_per_second": true}
+
+// foreign is why what another tool calls so is no metric here.
+func foreign(name string) (why string, ok bool) {
+	switch name = strings.ToLower(name); {
+	case successes[name]:
+		return "the share that succeeds is bounded by what is left of it, error_rate", true
+	case rates[name]:
+		return "a load is no objective, for each request is judged alone, and a report says at which rate they came", true
+	case strings.HasPrefix(name, "goodput"):
+		return "goodput is what is counted by an SLO; the share of requests that is good is attainment", true
+	}
+	return "", false
 }
 
 // nearest is the metric that was probably meant by an unknown name, or "".
@@ -175,6 +204,9 @@ func (m Metric) nearest() Metric {
 	}
 	if a, ok := alias[name]; ok {
 		return a
+	}
+	if successes[name] || rates[name] {
+		return ""
 	}
 	best, at := Metric(""), 0
 	for _, c := range builtin {

@@ -49,10 +49,10 @@ func TestMetrics(t *testing.T) {
 func TestMetricRefused(t *testing.T) {
 	for m, says := range map[Metric]string{
 		"":          "there is no metric: one of ttft, ttfo",
-		"TTFT":      "write ttft ",
-		"ttft ":     "write ttft ",
-		"goodput":   "one of ttft, ttfo",
-		"x_":        "write x_cost",
+		"TTFT":      "write ttft",
+		"ttft ":     "write ttft",
+		"goodput":   "write attainment",
+		"x_":        "such as x_cost",
 		"x_Cost":    "'C' cannot stand",
 		"x_a\n":     `'\n' cannot stand`,
 		"x_a b":     "' ' cannot stand",

@@ -39,7 +39,7 @@ func (o Objective) Reached(count, total uint64) bool {
 // wraps ErrMetric, ErrPercentile or ErrThreshold.
 func (o Objective) Validate() error {
 	if err := o.check(); err != nil {
-		return &invalidError{where: "objective " + quote(o.String()), err: err}
+		return &invalidError{where: "objective " + quote(o.String()), err: o.advise(err)}
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func (o Objective) check() error {
 }
 
 func noPercentile(m Metric) error {
-	return problemf(ErrPercentile, "%s is judged on the population and has no percentile: %s", m, like(m))
+	return problemf(ErrPercentile, "%s is judged on the population and has no percentile", m)
 }
 
 func (o Objective) comparison() string {
@@ -103,21 +103,39 @@ func (o *Objective) UnmarshalText(text []byte) error {
 	return err
 }
 
-// like shows how an objective on m is written.
-func like(m Metric) string {
+// advise adds to an error of the objective the valid one that is nearest.
+func (o Objective) advise(err error) error {
+	if o.Metric.check() != nil {
+		if o.Metric = o.Metric.nearest(); o.Metric == "" {
+			return err
+		}
+	}
+	if o.Percentile = o.Percentile.nearest(); o.Metric.Population() {
+		o.Percentile = 0
+	}
+	if o.Threshold.check(o.Metric) != nil {
+		if o.Threshold.PerToken = 0; o.Threshold.check(o.Metric) != nil {
+			o.Threshold = exampleThreshold(o.Metric)
+		}
+	}
+	return advise(err, o.String())
+}
+
+// exampleThreshold is one to show where there is none.
+func exampleThreshold(m Metric) Threshold {
 	switch m.kind() {
 	case timeKind:
 		if m == TPOT || m == ITL || m == Lag {
-			return fmt.Sprintf("write %s p95 < 50ms", m)
+			return Threshold{Limit: 0.05}
 		}
-		return fmt.Sprintf("write %s p95 < 2s", m)
+		return Threshold{Limit: 2}
 	case speedKind:
-		return fmt.Sprintf("write %s p95 >= 25tok/s", m)
+		return Threshold{Limit: 25}
 	case ratioKind:
 		if m.HigherIsBetter() {
-			return fmt.Sprintf("write %s >= 90%%", m)
+			return Threshold{Limit: 0.9}
 		}
-		return fmt.Sprintf("write %s < 1%%", m)
+		return Threshold{Limit: 0.01}
 	}
-	return fmt.Sprintf("write %s p95 < 0.5", shorten(string(m)))
+	return Threshold{Limit: 0.5}
 }

@@ -70,7 +70,7 @@ func TestObjectiveRefused(t *testing.T) {
 		{Objective{TTFT, 95.00001, Threshold{1, 0}}, ErrPercentile, "four decimals"},
 		{Objective{TTFT, 99.99999999999, Threshold{1, 0}}, ErrPercentile, "four decimals"},
 		{Objective{TTFT, Percentile(nan), Threshold{1, 0}}, ErrPercentile, "not a number"},
-		{Objective{TTFT, 999, Threshold{1, 0}}, ErrPercentile, "write p99.9"},
+		{Objective{TTFT, 999, Threshold{1, 0}}, ErrPercentile, "write ttft p99.9 < 1s"},
 		{Objective{ErrorRate, P95, Threshold{0.01, 0}}, ErrPercentile, "has no percentile"},
 		{Objective{ErrorRate, 0, Threshold{}}, ErrThreshold, "0% is no target"},
 		{Objective{ErrorRate, 0, Threshold{1, 0}}, ErrThreshold, "100% is no target"},

@@ -12,6 +12,16 @@ func Parse(text string) (SLO, error) {
 	if len(text) > MaxText {
 		return SLO{}, tooLong(text)
 	}
+	s, item, err := read(text)
+	if err != nil {
+		text, err := decimalComma(text, item, err)
+		return SLO{}, hint(text, err, MaxObjectives)
+	}
+	return s, nil
+}
+
+// read is Parse without its hints. With an error comes the item that is at fault.
+func read(text string) (SLO, piece, error) {
 	var s SLO
 	var rules []piece // where the metrics of the undefined clauses stand
 	whole := piece{text: text}
@@ -20,14 +30,14 @@ func Parse(text string) (SLO, error) {
 			continue
 		}
 		if m, rule, isRule, err := parseUndefined(item); err != nil {
-			return SLO{}, err
+			return SLO{}, item, err
 		} else if isRule {
 			if s.Undefined == nil {
 				s.Undefined = map[Metric]UndefinedRule{}
 			}
 			metric := Metric(m.lower())
 			if _, ok := s.Undefined[metric]; ok {
-				return SLO{}, item.failf(ErrDuplicate, "there is already a rule for undefined %s: keep one of the two", metric)
+				return SLO{}, item, item.failf(ErrDuplicate, "there is already a rule for undefined %s: keep one of the two", metric)
 			}
 			s.Undefined[metric] = rule
 			rules = append(rules, m)
@@ -35,24 +45,48 @@ func Parse(text string) (SLO, error) {
 		}
 		o, err := parseObjective(item)
 		if err != nil {
-			return SLO{}, err
+			return SLO{}, item, err
 		}
 		if s.Objectives = append(s.Objectives, o); len(s.Objectives) > MaxObjectives {
-			return SLO{}, item.failf(ErrTooLong, "there are more than %d objectives", MaxObjectives)
+			return SLO{}, item, item.failf(ErrTooLong, "there are more than %d objectives", MaxObjectives)
 		}
 		if err := s.checkRepeated(len(s.Objectives) - 1); err != nil {
-			return SLO{}, item.fail(err)
+			return SLO{}, item, item.fail(err)
 		}
 	}
 	if len(s.Objectives) == 0 {
-		return SLO{}, whole.end().fail(emptyProblem())
+		return SLO{}, whole, whole.end().fail(emptyProblem())
 	}
 	for _, m := range rules {
 		if err := s.checkUndefined(Metric(m.lower())); err != nil {
-			return SLO{}, m.fail(err)
+			return SLO{}, m, m.fail(err)
 		}
 	}
-	return s, nil
+	return s, piece{}, nil
+}
+
+// decimalComma is the error of an item that a comma inside a number cut off, with the whole of it; any other item and
+// error it leaves as they are.
+func decimalComma(text string, item piece, err error) (string, error) {
+	from, to := item.pos, item.pos+len(item.text)
+	inNumber := func(i int) bool {
+		return i > 0 && i+1 < len(text) && text[i] == ',' && isDigit(rune(text[i-1])) && isDigit(rune(text[i+1]))
+	}
+	switch {
+	case inNumber(to):
+		to += 1 + strings.IndexAny(text[to+1:]+",", ",;\n")
+	case inNumber(from - 1):
+		from = strings.LastIndexAny(text[:from-1], ",;\n") + 1
+	default:
+		return item.text, err
+	}
+	item = piece{text[from:to], from}.trim()
+	err = item.failf(ErrThreshold, "a comma stands between objectives, a point before decimals, and nothing between thousands")
+	before, after, _ := strings.Cut(item.text, ",")
+	if digits, _ := (piece{text: after}).take(isDigit); len(digits.text) != 3 {
+		before += "." // no thousands
+	}
+	return before + after, err
 }
 
 // MustParse is Parse for a text that the program itself contains: it panics where Parse has an error.
@@ -76,7 +110,11 @@ func ParseObjective(text string) (Objective, error) {
 	if i := strings.IndexAny(item.text, ",;\n"); i >= 0 {
 		return Objective{}, item.sub(i, i+1).failf(ErrSyntax, "there is to be one objective and no more")
 	}
-	return parseObjective(item)
+	o, err := parseObjective(item)
+	if err != nil {
+		return Objective{}, hint(item.text, err, 1)
+	}
+	return o, nil
 }
 
 func tooLong(text string) error {
@@ -95,16 +133,16 @@ func parseUndefined(item piece) (metric piece, rule UndefinedRule, isRule bool, 
 	}
 	parts := rest.split(":")
 	if len(parts) != 2 {
-		return piece{}, "", true, item.failf(ErrUndefined, "a rule has a metric, a colon and holds, misses or excluded: "+
-			"write undefined tpot: holds")
+		err := item.failf(ErrUndefined, "a rule has a metric, a colon and holds, misses or excluded")
+		return piece{}, "", true, advise(err, suggestRule(rest.text))
 	}
 	metric, said := parts[0].trim(), parts[1].trim()
 	if err := Metric(metric.lower()).check(); err != nil {
-		return piece{}, "", true, metric.fail(err)
+		return piece{}, "", true, advise(metric.fail(err), suggestRule(rest.text))
 	}
 	rule = UndefinedRule(said.lower())
 	if err := rule.check(); err != nil {
-		return piece{}, "", true, said.fail(err)
+		return piece{}, "", true, advise(said.fail(err), suggestRule(rest.text))
 	}
 	return metric, rule, true, nil
 }
@@ -141,14 +179,17 @@ func parseObjective(item piece) (Objective, error) {
 func noComparison(item piece) error {
 	metric, _, colon := strings.Cut(item.lower(), ":")
 	if _, ok := vllmMetrics[metric]; ok && colon {
-		return item.failf(ErrComparison, "this is vLLM's form, which ParseVLLM reads: write %s p95 < 2s", vllmMetrics[metric])
+		return item.failf(ErrComparison, "this is vLLM's form, which ParseVLLM reads")
+	}
+	if strings.ContainsAny(fold(item.text), hintComparisons) {
+		return item.failf(ErrComparison, "the comparison is one of < <= ≤ > >= ≥")
 	}
 	subject, err := parseSubject(item)
 	switch {
 	case err == nil:
-		return item.failf(ErrThreshold, "there is no comparison with a threshold: %s", like(subject.metric))
+		return item.failf(ErrThreshold, "there is no comparison with a threshold")
 	case subject.metric != "" && slices.ContainsFunc(subjectWords(item), startsWithDigit):
-		return item.failf(ErrComparison, "there is no comparison before the threshold: %s", like(subject.metric))
+		return item.failf(ErrComparison, "there is no comparison before the threshold")
 	}
 	return err
 }
@@ -162,15 +203,15 @@ func checkComparison(op piece, m Metric) error {
 	case ">", ">=", "≥":
 		higher = true
 	default:
-		return op.failf(ErrComparison, "the comparison is one of < <= ≤ > >= ≥: %s", like(m))
+		return op.failf(ErrComparison, "the comparison is one of < <= ≤ > >= ≥")
 	}
 	switch {
 	case higher == m.HigherIsBetter():
 		return nil
 	case higher:
-		return op.failf(ErrComparison, "lower is better for %s: %s", m, like(m))
+		return op.failf(ErrComparison, "lower is better for %s", m)
 	}
-	return op.failf(ErrComparison, "higher is better for %s: %s", m, like(m))
+	return op.failf(ErrComparison, "higher is better for %s", m)
 }
 
 // subject is what stands before the comparison.
@@ -179,29 +220,27 @@ type subject struct {
 	percentile Percentile
 }
 
-// aggregates are words that people put where the percentile belongs, with the reason why they cannot stand there.
-var aggregates = map[string]string{
-	"avg": mean, "average": mean, "mean": mean,
-	"median": "the median is p50",
-	"max":    "a maximum is one request's bad luck, and grows with the sample: ask for a percentile such as p99.9",
-	"min":    "a minimum is one request's good luck: ask for a percentile such as p95",
-	"sum":    "a sum says nothing of a request: ask for a percentile such as p95",
-	"std":    deviation, "stdev": deviation, "stddev": deviation,
+// aggregate is what people put where the percentile belongs: the reason why it cannot stand there, and the percentile to
+// ask for instead.
+type aggregate struct {
+	why     string
+	instead Percentile
 }
 
-const (
-	mean      = "a mean hides the slow requests: ask for a percentile such as p95"
-	deviation = "a deviation bounds no request: ask for a percentile such as p95"
+var (
+	mean      = aggregate{"a mean hides the slow requests: ask for a percentile", P95}
+	maximum   = aggregate{"a maximum is one request's bad luck, and grows with the sample: ask for a percentile", P999}
+	minimum   = aggregate{"a minimum is one request's good luck: ask for a percentile", P95}
+	deviation = aggregate{"a deviation bounds no request: ask for a percentile", P95}
 )
 
-// aggregateOf finds avg in "avg" and "maximum" too.
-func aggregateOf(word string) (why string, ok bool) {
-	switch word {
-	case "maximum", "minimum":
-		word = word[:3]
-	}
-	why, ok = aggregates[word]
-	return why, ok
+var aggregates = map[string]aggregate{
+	"avg": mean, "average": mean, "mean": mean,
+	"median": {"the median is p50", P50}, "med": {"the median is p50", P50},
+	"max": maximum, "maximum": maximum, "worst": maximum,
+	"min": minimum, "minimum": minimum, "best": minimum,
+	"sum": {"a sum says nothing of a request: ask for a percentile", P95},
+	"std": deviation, "stdev": deviation, "stddev": deviation,
 }
 
 func isPercentile(word string) bool {
@@ -212,77 +251,66 @@ func isPercentile(word string) bool {
 // and something else is wrong, the subject that comes with the error has the metric.
 func parseSubject(left piece) (subject, error) {
 	if left.empty() {
-		return subject{}, left.failf(ErrMetric, "the metric is missing: write ttft p95 < 2s")
+		return subject{}, left.failf(ErrMetric, "the metric is missing")
 	}
 	words := subjectWords(left)
-	var metric, percentile, aggregate *piece
+	var metric, percentile, aggregated *piece
 	for i, w := range words {
 		text := w.lower()
-		_, isAggregate := aggregateOf(text)
+		_, isAggregate := aggregates[text]
 		switch {
 		case text == "(" || text == ")":
-		case isAggregate && aggregate == nil:
-			aggregate = &words[i]
+		case isAggregate && aggregated == nil:
+			aggregated = &words[i]
 		case isPercentile(text):
 			if percentile != nil {
-				return subject{}, w.failf(ErrPercentile, "there is a percentile already: write an objective for each")
+				return subject{}, w.failf(ErrPercentile, "there is a percentile already, and an objective has one")
 			}
 			percentile = &words[i]
 		case metric == nil:
 			if strings.IndexByte("0123456789.-", text[0]) >= 0 {
-				return subject{}, w.failf(ErrSyntax, "an objective begins with its metric: write ttft p95 < 2s")
+				return subject{}, w.failf(ErrSyntax, "an objective begins with its metric")
+			}
+			if text == "p" {
+				return subject{}, w.failf(ErrPercentile, "a percentile is a p and a number with nothing between, such as p95")
 			}
 			metric = &words[i]
 			if err := Metric(text).check(); err != nil {
-				return subject{}, unknownMetric(w, err)
+				return subject{}, w.fail(err)
 			}
 		default:
 			s := subject{metric: Metric(metric.lower())}
-			return s, w.failf(ErrPercentile, "this is no percentile, which is a p and a number such as p95: %s", like(s.metric))
+			return s, w.failf(ErrPercentile, "this is no percentile, which is a p and a number such as p95")
 		}
 	}
 	if metric == nil {
-		return subject{}, left.failf(ErrMetric, "the metric is missing: write ttft p95 < 2s")
+		return subject{}, left.failf(ErrMetric, "the metric is missing")
 	}
 	s := subject{metric: Metric(metric.lower())}
-	if aggregate != nil {
-		why, _ := aggregateOf(aggregate.lower())
-		return s, aggregate.failf(ErrPercentile, "%s: %s", why, like(s.metric))
+	if aggregated != nil {
+		return s, aggregated.failf(ErrPercentile, "%s", aggregates[aggregated.lower()].why)
 	}
 	if s.metric.Population() {
 		if percentile != nil {
 			return s, percentile.fail(noPercentile(s.metric))
 		}
 		if len(words) > 1 {
-			return s, left.failf(ErrSyntax, "there is nothing to put in parentheses: %s", like(s.metric))
+			return s, left.failf(ErrSyntax, "there is nothing to put in parentheses")
 		}
 		return s, nil
 	}
 	if percentile == nil {
-		return s, left.failf(ErrPercentile, "the percentile is missing: %s", like(s.metric))
+		return s, left.failf(ErrPercentile, "the percentile is missing")
 	}
 	p, err := parsePercentile(*percentile)
 	if err != nil {
 		return s, err
 	}
 	if len(words) > 2 && !isCall(words) {
-		return s, left.failf(ErrSyntax, "parentheses stand around the metric alone: write %s(%s)", p, s.metric)
+		return s, left.failf(ErrSyntax, "parentheses stand around the metric alone, as in p95(ttft)")
 	}
 	s.percentile = p
 	return s, nil
-}
-
-// unknownMetric adds to the error that p95 belongs apart where the word is such as ttft_p95.
-func unknownMetric(w piece, err error) error {
-	text := w.lower()
-	for _, m := range builtin {
-		rest, ok := strings.CutPrefix(text, string(m))
-		rest = strings.TrimLeft(rest, "_-.:@/")
-		if ok && isPercentile(rest) && isDecimal(rest[1:]) {
-			return w.failf(ErrMetric, "unknown metric: write %s %s, apart", m, shorten(rest))
-		}
-	}
-	return w.fail(err)
 }
 
 func subjectWords(left piece) []piece {
@@ -312,7 +340,7 @@ func parsePercentile(w piece) (Percentile, error) {
 	}
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
-		return 0, w.failf(ErrPercentile, "a percentile is above 0 and below 100: write p95")
+		return 0, w.failf(ErrPercentile, "a percentile is above 0 and below 100")
 	}
 	p := Percentile(f)
 	if err := p.check(); err != nil {

@@ -3,6 +3,7 @@ package slo
 import (
 	"math"
 	"math/bits"
+	"strings"
 )
 
 // Percentile is in percent, from 1 to below 100, with at most four decimals.
@@ -48,17 +49,17 @@ func (p Percentile) String() string {
 func (p Percentile) check() error {
 	switch {
 	case math.IsNaN(float64(p)):
-		return problemf(ErrPercentile, "the percentile is not a number: write p95")
+		return problemf(ErrPercentile, "the percentile is not a number")
 	case p < 0:
-		return problemf(ErrPercentile, "a percentile is above 0: write p95")
+		return problemf(ErrPercentile, "a percentile is above 0")
 	case p == 0:
-		return problemf(ErrPercentile, "p0 asks nothing of anyone: a percentile is above 0 and below 100, such as p95")
+		return problemf(ErrPercentile, "p0 asks nothing of anyone: a percentile is above 0 and below 100")
 	case p > 0 && p < 1:
-		return problemf(ErrPercentile, "a percentile is in percent, from 1 to below 100: write p95, not p0.95")
+		return problemf(ErrPercentile, "a percentile is in percent, from 1 to below 100")
 	case p == 100:
-		return problemf(ErrPercentile, "no sample can show that p100 holds: a percentile is below 100, such as p99.9")
+		return problemf(ErrPercentile, "no sample can show that p100 holds: a percentile is below 100")
 	case p > 100:
-		return problemf(ErrPercentile, "a percentile is below 100%s", dotHint(p))
+		return problemf(ErrPercentile, "a percentile is below 100")
 	}
 	// The tolerance lets computed values such as 100*(1-0.001) through.
 	if scaled := float64(p) * 1e4; math.Abs(scaled-math.Round(scaled)) > 1e-6 || p.PPM() == 0 || p.PPM() == million {
@@ -67,13 +68,25 @@ func (p Percentile) check() error {
 	return nil
 }
 
-// dotHint guesses that p999 was meant to be p99.9.
-func dotHint(p Percentile) string {
+// nearest is the valid percentile that was probably meant: 0.95 for p95, 999 for p99.9.
+func (p Percentile) nearest() Percentile {
+	near := p
 	digits := formatFloat(float64(p))
-	if p != Percentile(math.Trunc(float64(p))) || len(digits) < 3 || len(digits) > 6 || digits[0] != '9' {
-		return ": write p95"
+	switch {
+	case p > 0 && p < 1:
+		near = 100 * p
+	case p == 100:
+		near = P999
+	case p > 100 && digits[0] == '9' && len(digits) <= 6 && !strings.Contains(digits, "."):
+		near = p / Percentile(math.Pow10(len(digits)-2))
 	}
-	return ": write p" + digits[:2] + "." + digits[2:]
+	if p > 0 { // a percentile has four decimals
+		near = Percentile(math.Trunc(float64(near)*1e4+1e-6) / 1e4)
+	}
+	if near.check() != nil {
+		return P95
+	}
+	return near
 }
 
 // lessProduct reports whether a·b < c·d, in 128 bits.

@@ -23,7 +23,7 @@ type term struct {
 // parseThreshold reads what stands after the comparison.
 func parseThreshold(m Metric, right piece) (Threshold, error) {
 	if right.empty() {
-		return Threshold{}, right.failf(ErrThreshold, "the threshold is missing: %s", like(m))
+		return Threshold{}, right.failf(ErrThreshold, "the threshold is missing")
 	}
 	if m.Custom() {
 		return parseBare(m, right)
@@ -40,7 +40,7 @@ func parseThreshold(m Metric, right piece) (Threshold, error) {
 		return parseTime(m, right, terms)
 	}
 	if len(terms) > 1 {
-		return Threshold{}, terms[1].whole.failf(ErrThreshold, "a threshold on %s is one number: %s", m, like(m))
+		return Threshold{}, terms[1].whole.failf(ErrThreshold, "a threshold on %s is one number", m)
 	}
 	if m == Speed {
 		return parseSpeed(terms[0])
@@ -54,10 +54,12 @@ func parseBare(m Metric, right piece) (Threshold, error) {
 	mantissa, ok := mantissaOf(right.lower())
 	switch {
 	case errors.Is(err, strconv.ErrRange), err == nil && f == 0 && strings.ContainsAny(mantissa, "123456789"):
-		return Threshold{}, right.failf(ErrThreshold, "no float64 is so great or so small: %s", like(m))
+		return Threshold{}, right.failf(ErrThreshold, "no float64 is so great or so small")
+	case strings.ContainsFunc(right.text, isForeignDigit):
+		return Threshold{}, right.failf(ErrThreshold, "digits are 0 to 9")
 	case err != nil || !ok:
 		return Threshold{}, right.failf(ErrThreshold,
-			"the threshold of a metric of your own is a bare number, in your unit: %s", like(m))
+			"the threshold of a metric of your own is a bare number, in your unit")
 	}
 	return Threshold{Limit: f}, nil
 }
@@ -78,6 +80,8 @@ func isUnitRune(r rune) bool {
 	return unicode.IsLetter(r) || r == '%' || r == '‰' || r == '$' || r == '°'
 }
 
+func isForeignDigit(r rune) bool { return r > unicode.MaxASCII && unicode.IsDigit(r) }
+
 func isNumberRune(r rune) bool { return r >= '0' && r <= '9' || r == '.' }
 
 // maxNumber bounds the exact arithmetic on what may come from a network.
@@ -86,24 +90,27 @@ const maxNumber = 64
 func parseTerm(m Metric, p piece) (term, error) {
 	t := term{whole: p}
 	if p.empty() {
-		return t, p.failf(ErrThreshold, "there is a number missing beside the +: %s", like(m))
+		return t, p.failf(ErrThreshold, "there is a number missing beside the +")
 	}
 	if strings.HasPrefix(p.text, "-") || strings.HasPrefix(p.text, "−") {
-		return t, p.failf(ErrThreshold, "a threshold is not negative: %s", like(m))
+		return t, p.failf(ErrThreshold, "a threshold is not negative")
 	}
 	rest := p
 	for {
 		var q part
 		q.number, rest = rest.take(isNumberRune)
 		if !isDecimal(q.number.text) {
-			return t, p.failf(ErrThreshold, "a threshold is a number with its unit: %s", like(m))
+			if strings.ContainsFunc(p.text, isForeignDigit) {
+				return t, p.failf(ErrThreshold, "digits are 0 to 9")
+			}
+			return t, p.failf(ErrThreshold, "a threshold is a number with its unit")
 		}
 		if len(q.number.text) > maxNumber {
-			return t, q.number.failf(ErrThreshold, "a number has at most %d characters: %s", maxNumber, like(m))
+			return t, q.number.failf(ErrThreshold, "a number has at most %d characters", maxNumber)
 		}
 		q.unit, rest = rest.trimLeft().take(isUnitRune)
 		if q.unit.lower() == "e" {
-			return t, p.failf(ErrThreshold, "a number with a unit has no exponent: %s", like(m))
+			return t, p.failf(ErrThreshold, "a number with a unit has no exponent")
 		}
 		t.parts = append(t.parts, q)
 		rest = rest.trimLeft()
@@ -114,15 +121,15 @@ func parseTerm(m Metric, p piece) (term, error) {
 			break
 		}
 		if q.unit.empty() {
-			return t, p.failf(ErrThreshold, "two numbers with nothing between: %s", like(m))
+			return t, p.failf(ErrThreshold, "two numbers with nothing between")
 		}
 	}
 	if rest.text[0] != '/' {
-		return t, rest.failf(ErrThreshold, "this cannot stand after the threshold: %s, and put a comma between objectives", like(m))
+		return t, rest.failf(ErrThreshold, "this cannot stand after the threshold; between objectives there is a comma")
 	}
 	t.per, rest = rest.sub(1, len(rest.text)).trimLeft().take(unicode.IsLetter)
 	if rest = rest.trim(); t.per.empty() || !rest.empty() {
-		return t, p.failf(ErrThreshold, "after / stands what is counted, and then nothing: %s", like(m))
+		return t, p.failf(ErrThreshold, "after / stands what is counted, and then nothing")
 	}
 	return t, nil
 }
@@ -154,20 +161,20 @@ func parseTime(m Metric, right piece, terms []term) (Threshold, error) {
 		}
 		per := !term.per.empty()
 		if per && !isToken(term.per.lower()) {
-			return Threshold{}, term.per.failf(ErrThreshold, "a time can be counted per token and per nothing else: %s", like(m))
+			return Threshold{}, term.per.failf(ErrThreshold, "a time can be counted per token and per nothing else")
 		}
 		if per && len(term.parts) > 1 {
 			return Threshold{}, term.whole.failf(ErrThreshold,
-				"the time per token is added by a +, and is one number: write %s p95 < 1s + 40ms/token", E2E)
+				"the time per token is added by a +, and is one number")
 		}
 		if m == TPOT && len(terms) == 1 {
 			per = false // its unit is s/token anyhow
 		}
 		switch {
 		case per && !m.Scales():
-			return Threshold{}, term.whole.failf(ErrThreshold, "only %s and %s can grow with the output: %s", E2E, ServiceE2E, like(m))
+			return Threshold{}, term.whole.failf(ErrThreshold, "only %s and %s can grow with the output", E2E, ServiceE2E)
 		case per && scaled || !per && fixed:
-			return Threshold{}, term.whole.failf(ErrThreshold, "a threshold has one fixed time and one per token: write %s p95 < 1s + 40ms/token", m)
+			return Threshold{}, term.whole.failf(ErrThreshold, "a threshold has one fixed time and one per token")
 		case per:
 			scaled, t.PerToken = true, float64(ns)/billion
 		default:
@@ -176,7 +183,7 @@ func parseTime(m Metric, right piece, terms []term) (Threshold, error) {
 	}
 	// A part that was written and is 0 would vanish from the text.
 	if fixed && t.Limit == 0 || scaled && t.PerToken == 0 {
-		return Threshold{}, right.failf(ErrThreshold, "a time is at least 1ns: %s", like(m))
+		return Threshold{}, right.failf(ErrThreshold, "a time is at least 1ns")
 	}
 	return t, nil
 }
@@ -193,7 +200,7 @@ func (t term) nanoseconds(m Metric) (int64, error) {
 		}
 		value, ok := new(big.Rat).SetString(p.number.text)
 		if !ok {
-			return 0, p.number.failf(ErrThreshold, "a threshold is a number with its unit: %s", like(m))
+			return 0, p.number.failf(ErrThreshold, "a threshold is a number with its unit")
 		}
 		sum.Add(sum, value.Mul(value, new(big.Rat).SetInt64(unit)))
 	}
@@ -207,25 +214,21 @@ func (t term) nanoseconds(m Metric) (int64, error) {
 func (t term) noTime(m Metric, p part) error {
 	name := p.unit.lower()
 	if p.unit.empty() {
-		n := shorten(p.number.text)
-		return t.whole.failf(ErrThreshold, "the number has no unit: write %ss or %sms", n, n)
-	}
-	if other, ok := otherUnits[name]; ok {
-		return p.unit.failf(ErrThreshold, "unknown unit: write %s", other)
+		return t.whole.failf(ErrThreshold, "the number has no unit")
 	}
 	if name == "%" || isToken(name) {
-		return t.whole.failf(ErrThreshold, "%s is a time: %s", m, like(m))
+		return t.whole.failf(ErrThreshold, "%s is a time", m)
 	}
-	return p.unit.failf(ErrThreshold, "unknown unit, a time is in ns, us, ms, s, m or h: %s", like(m))
+	return p.unit.failf(ErrThreshold, "unknown unit, a time is in ns, us, ms, s, m or h")
 }
 
 func parseSpeed(t term) (Threshold, error) {
 	unit := t.parts[0].unit.lower()
 	if unit == "" && t.per.empty() {
-		return Threshold{}, t.whole.failf(ErrThreshold, "the number has no unit: write %stok/s", shorten(t.parts[0].number.text))
+		return Threshold{}, t.whole.failf(ErrThreshold, "the number has no unit")
 	}
 	if len(t.parts) > 1 || !isToken(unit) || t.per.lower() != "s" {
-		return Threshold{}, t.whole.failf(ErrThreshold, "a speed is in tok/s: %s", like(Speed))
+		return Threshold{}, t.whole.failf(ErrThreshold, "a speed is in tok/s")
 	}
 	f, err := strconv.ParseFloat(t.parts[0].number.text, 64)
 	if err != nil {
@@ -237,13 +240,13 @@ func parseSpeed(t term) (Threshold, error) {
 func parsePercent(m Metric, t term) (Threshold, error) {
 	number := t.parts[0].number.text
 	if t.parts[0].unit.empty() && t.per.empty() {
-		if f, err := strconv.ParseFloat(number, 64); err == nil && f > 0 && f < 1 {
-			return Threshold{}, t.whole.failf(ErrThreshold, "the number has no unit: write %s%%", percentText(f))
+		if f, err := strconv.ParseFloat(number, 64); err == nil && f == 0 {
+			return Threshold{}, nil // the check of the threshold refuses it
 		}
-		return Threshold{}, t.whole.failf(ErrThreshold, "the number has no unit: write %s%%", shorten(number))
+		return Threshold{}, t.whole.failf(ErrThreshold, "the number has no unit")
 	}
 	if len(t.parts) > 1 || t.parts[0].unit.text != "%" || !t.per.empty() {
-		return Threshold{}, t.whole.failf(ErrThreshold, "%s is in percent: %s", m, like(m))
+		return Threshold{}, t.whole.failf(ErrThreshold, "%s is in percent", m)
 	}
 	// The exponent divides by 100 before the one rounding there is.
 	f, err := strconv.ParseFloat(number+"e-2", 64)

@@ -35,7 +35,32 @@ func checkParseError(t *testing.T, text string, err error) *ParseError {
 		require.True(t, strconv.IsPrint(r), "%q: %q would reach a terminal", text, r)
 	}
 	require.Less(t, len(err.Error()), 600, "%q", text)
+	for _, write := range advice(err) {
+		require.Contains(t, err.Error(), write)
+		require.NoError(t, readable(write), "%q: %v", text, err)
+	}
 	return at
+}
+
+// advice is what an error says to write.
+func advice(err error) []string {
+	var p *problem
+	if errors.As(err, &p) {
+		return p.write
+	}
+	return nil
+}
+
+// readable reports whether what an error says to write is read, as an objective, as several, or as a rule beside one.
+func readable(write string) error {
+	if metric, _, ok := strings.Cut(strings.TrimPrefix(write, "undefined "), ":"); ok && strings.HasPrefix(write, "undefined ") {
+		write = Objective{Metric(metric), P95, exampleThreshold(Metric(metric))}.String() + ", " + write
+	} else if ok {
+		_, err := ParseVLLM(write, P95)
+		return err
+	}
+	_, err := Parse(write)
+	return err
 }
 
 func TestRefusals(t *testing.T) {
@@ -47,8 +72,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		// A part that is missing.
 		{"ttft < 2s", ErrPercentile, "ttft", "the percentile is missing: write ttft p95 < 2s"},
-		{"speed > 2tok/s", ErrPercentile, "speed", "write speed p95 >= 25tok/s"},
-		{"x_cost < 2", ErrPercentile, "x_cost", "write x_cost p95 < 0.5"},
+		{"speed > 2tok/s", ErrPercentile, "speed", "write speed p95 >= 2tok/s"},
+		{"x_cost < 2", ErrPercentile, "x_cost", "write x_cost p95 < 2"},
 		{"p95 < 2s", ErrMetric, "p95", "the metric is missing"},
 		{"p95() < 2s", ErrMetric, "p95()", "the metric is missing"},
 		{"< 2s", ErrMetric, "", "the metric is missing"},
@@ -80,21 +105,21 @@ func TestRefusals(t *testing.T) {
 		{"ttft p0 < 2s", ErrPercentile, "p0", "above 0 and below 100"},
 		{"ttft p100 < 2s", ErrPercentile, "p100", "below 100"},
 		{"ttft p100.0 < 2s", ErrPercentile, "p100.0", "below 100"},
-		{"ttft p999 < 2s", ErrPercentile, "p999", "write p99.9"},
-		{"ttft p9999 < 2s", ErrPercentile, "p9999", "write p99.99"},
-		{"ttft p999999 < 2s", ErrPercentile, "p999999", "write p99.9999"},
-		{"ttft p9999999 < 2s", ErrPercentile, "p9999999", "write p95"},
-		{"ttft p150 < 2s", ErrPercentile, "p150", "below 100: write p95"},
-		{"ttft p100.5 < 2s", ErrPercentile, "p100.5", "below 100: write p95"},
+		{"ttft p999 < 2s", ErrPercentile, "p999", "write ttft p99.9 < 2s"},
+		{"ttft p9999 < 2s", ErrPercentile, "p9999", "write ttft p99.99 < 2s"},
+		{"ttft p999999 < 2s", ErrPercentile, "p999999", "write ttft p99.9999 < 2s"},
+		{"ttft p9999999 < 2s", ErrPercentile, "p9999999", "write ttft p95 < 2s"},
+		{"ttft p150 < 2s", ErrPercentile, "p150", "below 100: write ttft p95 < 2s"},
+		{"ttft p100.5 < 2s", ErrPercentile, "p100.5", "below 100: write ttft p95 < 2s"},
 		{"ttft p-5 < 2s", ErrPercentile, "p-5", "above 0"},
 		{"ttft p+5 < 2s", ErrPercentile, "p+5", "a p and a number"},
 		{"ttft p9.9.9 < 2s", ErrPercentile, "p9.9.9", "a p and a number"},
 		{"ttft p95x < 2s", ErrPercentile, "p95x", "a p and a number"},
 		{"ttft p99.99999 < 2s", ErrPercentile, "p99.99999", "four decimals"},
 		{"ttft p1.00001 < 2s", ErrPercentile, "p1.00001", "four decimals"},
-		{"ttft p0.95 < 2s", ErrPercentile, "p0.95", "write p95, not p0.95"},
+		{"ttft p0.95 < 2s", ErrPercentile, "p0.95", "write ttft p95 < 2s"},
 		{"ttft p9" + strings.Repeat("9", 400) + " < 2s", ErrPercentile, "p9" + strings.Repeat("9", 38) + "…", "below 100"},
-		{"ttft p95 p99 < 2s", ErrPercentile, "p99", "an objective for each"},
+		{"ttft p95 p99 < 2s", ErrPercentile, "p99", "write ttft p95 < 2s, ttft p99 < 2s"},
 		{"ttft 95% < 2s", ErrPercentile, "95%", "such as p95"},
 		{"ttft q95 < 2s", ErrPercentile, "q95", "such as p95"},
 		{"error_rate p95 < 1%", ErrPercentile, "p95", "has no percentile: write error_rate < 1%"},
@@ -109,8 +134,8 @@ func TestRefusals(t *testing.T) {
 		{"servicettft p95 < 2s", ErrMetric, "servicettft", "write service_ttft "},
 		{"inter_token_latency p95 < 2s", ErrMetric, "inter_token_latency", "write itl "},
 		{"humidity p95 < 2s", ErrMetric, "humidity", "one of ttft, ttfo, tpot"},
-		{"ttft_p95 < 2s", ErrMetric, "ttft_p95", "write ttft p95, apart"},
-		{"TTFT.P99.9 < 2s", ErrMetric, "TTFT.P99.9", "write ttft p99.9, apart"},
+		{"ttft_p95 < 2s", ErrMetric, "ttft_p95", "write ttft p95 < 2s"},
+		{"TTFT.P99.9 < 2s", ErrMetric, "TTFT.P99.9", "write ttft p99.9 < 2s"},
 		{"x_ p95 < 1", ErrMetric, "x_", "write x_cost"},
 		{"x_a-b p95 < 1", ErrMetric, "x_a-b", "'-' cannot stand in a metric's name"},
 		{"x_é p95 < 1", ErrMetric, "x_é", "'é' cannot stand"},
@@ -131,14 +156,14 @@ func TestRefusals(t *testing.T) {
 		{"ttft:800 tpot:50", ErrComparison, "ttft:800 tpot:50", "ParseVLLM"},
 
 		// Thresholds.
-		{"ttft p95 < 2", ErrThreshold, "2", "no unit: write 2s or 2ms"},
+		{"ttft p95 < 2", ErrThreshold, "2", "no unit: write ttft p95 < 2s or ttft p95 < 2ms"},
 		{"e2e p95 < 1s + 40", ErrThreshold, "40", "no unit"},
 		{"e2e p95 < 1s + 40/token", ErrThreshold, "40/token", "no unit"},
 		{"ttft p95 < 1m30", ErrThreshold, "1m30", "no unit"},
-		{"error_rate < 0.01", ErrThreshold, "0.01", "no unit: write 1%"},
-		{"error_rate < 0.015", ErrThreshold, "0.015", "no unit: write 1.5%"},
-		{"error_rate < 5", ErrThreshold, "5", "no unit: write 5%"},
-		{"speed p95 > 25", ErrThreshold, "25", "no unit: write 25tok/s"},
+		{"error_rate < 0.01", ErrThreshold, "0.01", "no unit: write error_rate < 1% or error_rate < 0.01%"},
+		{"error_rate < 0.015", ErrThreshold, "0.015", "write error_rate < 1.5% or"},
+		{"error_rate < 5", ErrThreshold, "5", "no unit: write error_rate < 5%"},
+		{"speed p95 > 25", ErrThreshold, "25", "no unit: write speed p95 >= 25tok/s"},
 		{"x_cost p95 < 5s", ErrThreshold, "5s", "a bare number"},
 		{"x_cost p95 < 5 usd", ErrThreshold, "5 usd", "a bare number"},
 		{"x_cost p95 < 5%", ErrThreshold, "5%", "a bare number"},
@@ -169,8 +194,8 @@ func TestRefusals(t *testing.T) {
 		{"ttft p95 < 721h", ErrThreshold, "721h", "at most 720h"},
 		{"ttft p95 < 1s + " + strings.Repeat("9", 60) + "h", ErrThreshold, strings.Repeat("9", 40) + "…", ""},
 		{"ttft p95 < " + strings.Repeat("9", 65) + "s", ErrThreshold, strings.Repeat("9", 40) + "…", "at most 64 characters"},
-		{"ttft p95 < 2sec", ErrThreshold, "sec", "unknown unit: write s"},
-		{"ttft p95 < 2 Minutes", ErrThreshold, "Minutes", "unknown unit: write m"},
+		{"ttft p95 < 2sec", ErrThreshold, "sec", "h: write ttft p95 < 2s"},
+		{"ttft p95 < 2 Minutes", ErrThreshold, "Minutes", "h: write ttft p95 < 2m"},
 		{"ttft p95 < 2parsec", ErrThreshold, "parsec", "ns, us, ms, s, m or h"},
 		{"ttft p95 < 2d", ErrThreshold, "d", "ns, us, ms, s, m or h"},
 		{"ttft p95 < 5%", ErrThreshold, "5%", "ttft is a time"},
@@ -180,7 +205,7 @@ func TestRefusals(t *testing.T) {
 		{"ttft p95 < 1s 2", ErrThreshold, "1s 2", "no unit"},
 		{"ttft p95 < 1 2s", ErrThreshold, "1 2s", "two numbers"},
 		{"ttft p95 < 2s < 3s", ErrThreshold, "< 3s", "cannot stand after"},
-		{"ttft p95 < 2s and e2e p95 < 3s", ErrThreshold, "and e2e p95 < 3s", "put a comma"},
+		{"ttft p95 < 2s and e2e p95 < 3s", ErrThreshold, "and e2e p95 < 3s", "a comma: write ttft p95 < 2s, e2e p95 < 3s"},
 		{"ttft p95 < 2s + ", ErrThreshold, "", "a number missing"},
 		{"ttft p95 < 1s + 40ms/token", ErrThreshold, "40ms/token", "only e2e and service_e2e"},
 		{"tpot p95 < 1ms + 40ms/token", ErrThreshold, "40ms/token", "only e2e and service_e2e"},
@@ -199,21 +224,21 @@ func TestRefusals(t *testing.T) {
 		{"error_rate < 10ms", ErrThreshold, "10ms", "in percent"},
 		{"error_rate < 1%/s", ErrThreshold, "1%/s", "in percent"},
 		{"error_rate < 1‰", ErrThreshold, "1‰", "in percent"},
-		{"error_rate < 0%", ErrThreshold, "0%", "what no sample can show"},
+		{"error_rate < 0%", ErrThreshold, "0%", "no sample can show it; some thousands of requests can show 0.1%: write error_rate < 0.1%"},
 		{"error_rate < 0.00%", ErrThreshold, "0.00%", "0% is no target"},
 		{"error_rate < 100%", ErrThreshold, "100%", "asks nothing"},
 		{"attainment >= 0%", ErrThreshold, "0%", "asks nothing"},
-		{"attainment >= 100%", ErrThreshold, "100%", "what no sample can show"},
+		{"attainment >= 100%", ErrThreshold, "100%", "no sample can show it; some thousands of requests can show 99.9%: write attainment >= 99.9%"},
 		{"attainment >= 101%", ErrThreshold, "101%", "below 100%"},
 		{"attainment >= 99.99999999%", ErrThreshold, "99.99999999%", "at most 99.9999999%"},
 		{"error_rate < 0.00000001%", ErrThreshold, "0.00000001%", "at least 0.0000001%"},
 
 		// The form.
 		{"2s > ttft p95", ErrSyntax, "2s", "begins with its metric"},
-		{"ttft (p95) < 2s", ErrSyntax, "ttft (p95)", "write p95(ttft)"},
-		{"ttft(p0" + strings.Repeat("0", 600) + "9) < 2s", ErrSyntax, "ttft(p0" + strings.Repeat("0", 33) + "…", "write p9(ttft)"},
+		{"ttft (p95) < 2s", ErrSyntax, "ttft (p95)", "write ttft p95 < 2s"},
+		{"ttft(p0" + strings.Repeat("0", 600) + "9) < 2s", ErrSyntax, "ttft(p0" + strings.Repeat("0", 33) + "…", "write ttft p95 < 2s"},
 		{"ttft_p9\x1b[31m < 2s", ErrMetric, "ttft_p9\x1b[31m", "unknown metric"},
-		{"p95(ttft < 2s", ErrSyntax, "p95(ttft", "write p95(ttft)"},
+		{"p95(ttft < 2s", ErrSyntax, "p95(ttft", "write ttft p95 < 2s"},
 		{"error_rate() < 1%", ErrSyntax, "error_rate()", "write error_rate < 1%"},
 		{"ttft p95 < 2s, p95(ttft) <= 3s", ErrDuplicate, "p95(ttft) <= 3s", `already "ttft p95 < 2s"`},
 		{"error_rate < 2%, error_rate < 2%", ErrDuplicate, "error_rate < 2%", "already"},
@@ -224,7 +249,7 @@ func TestRefusals(t *testing.T) {
 		{"tpot p95 < 50ms, undefined tpot:", ErrUndefined, "", "holds, misses or excluded"},
 		{"tpot p95 < 50ms, undefined tpot: held", ErrUndefined, "held", "holds, misses or excluded"},
 		{"tpot p95 < 50ms, undefined: holds", ErrMetric, "", "there is no metric"},
-		{"tpot p95 < 50ms, undefined topt: holds", ErrMetric, "topt", "write tpot"},
+		{"tpot p95 < 50ms, undefined topt: holds", ErrMetric, "topt", "write undefined tpot: holds"},
 		{"tpot p95 < 50ms, undefined itl: holds", ErrUndefined, "itl", "no objective on itl"},
 		{"e2e p95 < 5s, undefined e2e: holds", ErrUndefined, "e2e", "never undefined"},
 		{"error_rate < 5%, undefined error_rate: holds", ErrUndefined, "error_rate", "never undefined"},
@@ -283,7 +308,7 @@ func TestObjectivesAreBounded(t *testing.T) {
 // Errors say where even in a text of several lines.
 func TestErrorMessage(t *testing.T) {
 	_, err := Parse("ttft p95 < 2s\ne2e avg < 5s\n")
-	assert.EqualError(t, err, `slo: at byte 18, "avg": a mean hides the slow requests: ask for a percentile such as p95: write e2e p95 < 2s`)
+	assert.EqualError(t, err, `slo: at byte 18, "avg": a mean hides the slow requests: ask for a percentile: write e2e p95 < 5s`)
 	_, err = Parse("ttft p95 < ")
 	assert.EqualError(t, err, "slo: at byte 10: the threshold is missing: write ttft p95 < 2s")
 }

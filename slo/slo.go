@@ -3,6 +3,7 @@ package slo
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,7 +33,7 @@ func (r UndefinedRule) check() error {
 	case UndefinedHolds, UndefinedMisses, UndefinedExcluded:
 		return nil
 	}
-	return problemf(ErrUndefined, "the rule is holds, misses or excluded: write undefined tpot: holds")
+	return problemf(ErrUndefined, "the rule is holds, misses or excluded")
 }
 
 // SLO is a list of objectives, each of which has to hold. Their order says under which objective a request that misses
@@ -80,7 +81,9 @@ func (s SLO) check() *invalidError {
 	}
 	for i, o := range s.Objectives {
 		err := o.check()
-		if err == nil {
+		if err != nil {
+			err = o.advise(err)
+		} else {
 			err = s.checkRepeated(i)
 		}
 		if err != nil {
@@ -89,6 +92,9 @@ func (s SLO) check() *invalidError {
 	}
 	for _, m := range s.undefinedMetrics() {
 		err := s.checkUndefined(m)
+		if near := m.nearest(); errors.Is(err, ErrMetric) && near != "" {
+			err = advise(err, string(near))
+		}
 		if err == nil {
 			err = s.Undefined[m].check()
 		}
@@ -100,7 +106,7 @@ func (s SLO) check() *invalidError {
 }
 
 func emptyProblem() error {
-	return problemf(ErrEmpty, "an SLO has at least one objective: write ttft p95 < 2s")
+	return advise(problemf(ErrEmpty, "an SLO has at least one objective"), "ttft p95 < 2s")
 }
 
 // checkRepeated refuses the objective at i where an earlier one has its metric and percentile.

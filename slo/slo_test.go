@@ -33,14 +33,14 @@ func TestPresets(t *testing.T) {
 func TestValidate(t *testing.T) {
 	ok := MustParse("ttft p95 < 2s, tpot p95 < 50ms").Objectives
 	for says, s := range map[string]SLO{
-		"slo: Objectives: an SLO has at least one objective: write ttft p95 < 2s":                                             {},
-		`slo: Objectives[1], "ttft p95 < 3s": there is already "ttft p95 < 2s": keep one of the two`:                          {Objectives: []Objective{ok[0], {TTFT, P95, Threshold{Limit: 3}}}},
-		`slo: Objectives[1], "tpot p0 < 50ms": p0 asks nothing of anyone: a percentile is above 0 and below 100, such as p95`: {Objectives: []Objective{ok[0], {TPOT, 0, Threshold{Limit: 0.05}}}},
-		`slo: Undefined["itl"]: there is no objective on itl: leave the rule out`:                                             {Objectives: ok, Undefined: map[Metric]UndefinedRule{ITL: UndefinedHolds}},
-		`slo: Undefined["tpot"]: the rule is holds, misses or excluded: write undefined tpot: holds`:                          {Objectives: ok, Undefined: map[Metric]UndefinedRule{TPOT: ""}},
-		`slo: Undefined["e2e"]: e2e is never undefined for a request: leave the rule out`:                                     {Objectives: ok, Undefined: map[Metric]UndefinedRule{E2E: UndefinedHolds}},
-		`slo: Undefined["topt"]: unknown metric: write tpot (a metric of your own begins with x_)`:                            {Objectives: ok, Undefined: map[Metric]UndefinedRule{"topt": UndefinedHolds}},
-		`slo: Objectives: there are 65, at most 64 are allowed`:                                                               {Objectives: make([]Objective, 65)},
+		"slo: Objectives: an SLO has at least one objective: write ttft p95 < 2s":                                                       {},
+		`slo: Objectives[1], "ttft p95 < 3s": there is already "ttft p95 < 2s": keep one of the two`:                                    {Objectives: []Objective{ok[0], {TTFT, P95, Threshold{Limit: 3}}}},
+		`slo: Objectives[1], "tpot p0 < 50ms": p0 asks nothing of anyone: a percentile is above 0 and below 100: write tpot p95 < 50ms`: {Objectives: []Objective{ok[0], {TPOT, 0, Threshold{Limit: 0.05}}}},
+		`slo: Undefined["itl"]: there is no objective on itl: leave the rule out`:                                                       {Objectives: ok, Undefined: map[Metric]UndefinedRule{ITL: UndefinedHolds}},
+		`slo: Undefined["tpot"]: the rule is holds, misses or excluded`:                                                                 {Objectives: ok, Undefined: map[Metric]UndefinedRule{TPOT: ""}},
+		`slo: Undefined["e2e"]: e2e is never undefined for a request: leave the rule out`:                                               {Objectives: ok, Undefined: map[Metric]UndefinedRule{E2E: UndefinedHolds}},
+		`slo: Undefined["topt"]: unknown metric (one of your own begins with x_): write tpot`:                                           {Objectives: ok, Undefined: map[Metric]UndefinedRule{"topt": UndefinedHolds}},
+		`slo: Objectives: there are 65, at most 64 are allowed`:                                                                         {Objectives: make([]Objective, 65)},
 	} {
 		assert.EqualError(t, s.Validate(), says)
 		_, err := s.MarshalText()
@@ -171,7 +171,7 @@ func TestFlag(t *testing.T) {
 	assert.Equal(t, MustParse("e2e p95 < 5s"), *s, "another SLO, and no longer called chat")
 
 	flags, _ = newFlags()
-	assert.ErrorContains(t, flags.Parse([]string{"-slo", "e2e < 5s"}), "the percentile is missing: write e2e p95 < 2s")
+	assert.ErrorContains(t, flags.Parse([]string{"-slo", "e2e < 5s"}), "the percentile is missing: write e2e p95 < 5s")
 
 	var usage strings.Builder
 	flags.SetOutput(&usage)

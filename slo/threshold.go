@@ -69,54 +69,55 @@ func billionths(x float64) int64 {
 // check refuses what cannot be meant as a threshold of m, which is a metric.
 func (t Threshold) check(m Metric) error {
 	if math.IsNaN(t.Limit) || math.IsNaN(t.PerToken) {
-		return problemf(ErrThreshold, "the threshold is not a number: %s", like(m))
+		return problemf(ErrThreshold, "the threshold is not a number")
 	}
 	if t.Limit < 0 || t.PerToken < 0 {
-		return problemf(ErrThreshold, "a threshold is not negative: %s", like(m))
+		return problemf(ErrThreshold, "a threshold is not negative")
 	}
 	if t.PerToken > 0 && !m.Scales() {
-		return problemf(ErrThreshold, "only %s and %s can grow with the output: %s", E2E, ServiceE2E, like(m))
+		return problemf(ErrThreshold, "only %s and %s can grow with the output", E2E, ServiceE2E)
 	}
 	limit, per := t.Billionths()
 	switch m.kind() {
 	case timeKind:
 		switch {
 		case limit > int64(MaxTime) || per > int64(MaxTime):
-			return problemf(ErrThreshold, "a time is at most %dh: %s", int64(MaxTime.Hours()), like(m))
+			return problemf(ErrThreshold, "a time is at most %dh", int64(MaxTime.Hours()))
 		case t.PerToken > 0 && per == 0, t.Limit > 0 && limit == 0, limit == 0 && per == 0:
-			return problemf(ErrThreshold, "a time is at least 1ns: %s", like(m))
+			return problemf(ErrThreshold, "a time is at least 1ns")
 		}
 	case speedKind:
 		switch {
 		case t.Limit > MaxSpeed:
 			return problemf(ErrThreshold, "a speed is at most %stok/s", formatFloat(MaxSpeed))
 		case t.Limit < 1e-9:
-			return problemf(ErrThreshold, "a speed is at least 0.000000001tok/s: %s", like(m))
+			return problemf(ErrThreshold, "a speed is at least 0.000000001tok/s")
 		}
 	case ratioKind:
 		return t.checkRatio(m, limit)
 	case customKind:
 		if math.IsInf(t.Limit, 0) {
-			return problemf(ErrThreshold, "the threshold is infinite: %s", like(m))
+			return problemf(ErrThreshold, "the threshold is infinite")
 		}
 	}
 	return nil
 }
 
 func (t Threshold) checkRatio(m Metric, limit int64) error {
-	zero, full := "what no sample can show", "nothing"
+	nothing, everything := 1.0, 0.0
 	if m.HigherIsBetter() {
-		zero, full = full, zero
+		nothing, everything = everything, nothing
 	}
 	switch {
-	case t.Limit == 0:
-		return problemf(ErrThreshold, "0%% is no target, it asks %s: %s", zero, like(m))
-	case t.Limit == 1:
-		return problemf(ErrThreshold, "100%% is no target, it asks %s: %s", full, like(m))
+	case t.Limit == nothing:
+		return problemf(ErrThreshold, "%g%% is no target, it asks nothing", 100*nothing)
+	case t.Limit == everything:
+		return problemf(ErrThreshold, "%g%% is no target, for no sample can show it; some thousands of requests can show %g%%",
+			100*everything, math.Abs(100*everything-0.1))
 	case t.Limit > 1:
-		return problemf(ErrThreshold, "a share is below 100%%: %s", like(m))
+		return problemf(ErrThreshold, "a share is below 100%%")
 	case t.Limit < 1e-9, limit >= billion:
-		return problemf(ErrThreshold, "a share is at least 0.0000001%% and at most 99.9999999%%: %s", like(m))
+		return problemf(ErrThreshold, "a share is at least 0.0000001%% and at most 99.9999999%%")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ var vllmMetrics = map[string]Metric{"ttft": TTFT, "tpot": TPOT, "e2el": E2E}
 // percentile, the same for each pair, is p. The error is a *ParseError, except where p is at fault.
 func ParseVLLM(text string, p Percentile) (SLO, error) {
 	if err := p.check(); err != nil {
-		return SLO{}, &invalidError{where: "percentile " + formatFloat(float64(p)), err: err}
+		return SLO{}, &invalidError{where: "percentile " + formatFloat(float64(p)), err: advise(err, formatFloat(float64(p.nearest())))}
 	}
 	if len(text) > MaxText {
 		return SLO{}, tooLong(text)
@@ -30,7 +30,7 @@ func ParseVLLM(text string, p Percentile) (SLO, error) {
 		pair, rest = rest.take(func(r rune) bool { return !between(r) })
 		o, err := parsePair(pair, p)
 		if err != nil {
-			return SLO{}, err
+			return SLO{}, advise(err, suggestPair(pair.text)...)
 		}
 		s.Objectives = append(s.Objectives, o)
 		if err := s.checkRepeated(len(s.Objectives) - 1); err != nil {
@@ -38,7 +38,7 @@ func ParseVLLM(text string, p Percentile) (SLO, error) {
 		}
 	}
 	if len(s.Objectives) == 0 {
-		return SLO{}, whole.end().failf(ErrEmpty, "an SLO has at least one objective: write ttft:2000")
+		return SLO{}, advise(whole.end().failf(ErrEmpty, "an SLO has at least one objective"), "ttft:2000")
 	}
 	return s, nil
 }
@@ -46,7 +46,7 @@ func ParseVLLM(text string, p Percentile) (SLO, error) {
 func parsePair(pair piece, p Percentile) (Objective, error) {
 	parts := pair.split(":")
 	if len(parts) != 2 {
-		return Objective{}, pair.failf(ErrSyntax, "a pair has a metric, a colon and milliseconds: write ttft:800")
+		return Objective{}, pair.failf(ErrSyntax, "a pair has a metric, a colon and milliseconds")
 	}
 	name, value := parts[0], parts[1]
 	m, ok := vllmMetrics[name.lower()]
@@ -54,10 +54,10 @@ func parsePair(pair piece, p Percentile) (Objective, error) {
 		return Objective{}, name.failf(ErrMetric, "unknown metric: vLLM has ttft, tpot and e2el")
 	}
 	if strings.HasPrefix(value.text, "-") {
-		return Objective{}, value.failf(ErrThreshold, "a threshold is not negative: write %s:800", name.lower())
+		return Objective{}, value.failf(ErrThreshold, "a threshold is not negative")
 	}
 	if !isDecimal(value.text) {
-		return Objective{}, value.failf(ErrThreshold, "the limit is a bare number of milliseconds: write %s:800", name.lower())
+		return Objective{}, value.failf(ErrThreshold, "the limit is a bare number of milliseconds")
 	}
 	t := term{parts: []part{{number: value, unit: piece{text: "ms"}}}}
 	ns, err := t.nanoseconds(m)

@@ -36,7 +36,7 @@ func TestParseVLLMRefuses(t *testing.T) {
 		{"", ErrEmpty, "", "write ttft:2000"},
 		{" , ", ErrEmpty, "", "write ttft:2000"},
 		{"ttft", ErrSyntax, "ttft", "write ttft:800"},
-		{"ttft:1:2", ErrSyntax, "ttft:1:2", "write ttft:800"},
+		{"ttft:1:2", ErrSyntax, "ttft:1:2", "write ttft:1"},
 		{"ttft 800", ErrSyntax, "ttft", "write ttft:800"},
 		{"itl:50", ErrMetric, "itl", "ttft, tpot and e2el"},
 		{"e2e:50", ErrMetric, "e2e", "ttft, tpot and e2el"},
