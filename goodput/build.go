@@ -282,11 +282,12 @@ func (b *builder) percentiles(r *Report, k *books) {
 
 // percentileNames are the percentiles of a Distribution.
 var percentileNames = []struct {
-	name string
-	q    float64
-	per  uint64 // 1/(1−q): the values that it takes
+	name  string // in JSON
+	title string
+	q     float64
+	per   uint64 // 1/(1−q): the values that it takes
 }{
-	{"p50", 0.50, 2}, {"p90", 0.90, 10}, {"p95", 0.95, 20}, {"p99", 0.99, 100}, {"p99_9", 0.999, 1000},
+	{"p50", "P50", 0.50, 2}, {"p90", "P90", 0.90, 10}, {"p95", "P95", 0.95, 20}, {"p99", "P99", 0.99, 100}, {"p99_9", "P99.9", 0.999, 1000},
 }
 
 func newDistribution(d *percentile.Digest) Distribution {

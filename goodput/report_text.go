@@ -287,14 +287,7 @@ func (r *Report) textPercentiles() string {
 	number := func(_ string, v float64) string { return figure.Number(v) }
 	t.rows("Length", []string{"input_tokens", "output_tokens"}, number)
 	t.rows("Measured", own, number)
-	text := t.String()
-	if d, ok := r.Percentiles[string(slo.Speed)]; ok && slices.ContainsFunc(r.allObjectives(), func(o objectiveOf) bool { return o.Objective.Metric == slo.Speed }) {
-		text += "speed: higher is better, so the slow ones are not those on the right; the slowest was " + figure.Number(d.Min) + " tok/s\n"
-	}
-	if t.thin {
-		return text + thinMark + " fewer values than the percentile takes: it lies next to the greatest of them\n"
-	}
-	return text
+	return t.String() + t.notes()
 }
 
 // sameFigures reports whether the distributions of two metrics print alike.
@@ -303,41 +296,6 @@ func (r *Report) sameFigures(a, b slo.Metric) bool {
 	same := func(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
 	return x.N == y.N && same(x.P50, y.P50) && same(x.P90, y.P90) && same(x.P95, y.P95) && same(x.P99, y.P99) && same(x.P999, y.P999) &&
 		same(x.Max, y.Max)
-}
-
-// percentileTable has a row for each distribution.
-type percentileTable struct {
-	figure.Table
-	report *Report
-	thin   bool // thinMark is in it
-}
-
-// thinMark stands behind a percentile above what the sample can carry.
-const thinMark = "*"
-
-// rows adds the distributions of those names that there are.
-func (t *percentileTable) rows(title string, names []string, text func(name string, v float64) string) {
-	names = slices.DeleteFunc(names, func(name string) bool { _, ok := t.report.Percentiles[name]; return !ok })
-	if len(names) == 0 {
-		return
-	}
-	if t.Rows() > 0 {
-		t.Row("")
-	}
-	t.Row(title, "n", "P50 ", "P90 ", "P95 ", "P99 ", "P99.9 ", "max")
-	for _, name := range names {
-		d := t.report.Percentiles[name]
-		cells := []string{figure.Clean(strings.ReplaceAll(name, "_tokens", " tokens"), 30), figure.Count(d.N)}
-		for i, v := range []float64{d.P50, d.P90, d.P95, d.P99, d.P999} {
-			mark := " "
-			if !math.IsNaN(v) && slices.Contains(d.Thin, percentileNames[i].name) {
-				mark = thinMark
-				t.thin = true
-			}
-			cells = append(cells, text(name, v)+mark)
-		}
-		t.Row(append(cells, text(name, d.Max))...)
-	}
 }
 
 func (r *Report) textClasses() string {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -116,6 +117,37 @@ func TestReportTextOfAnInvalidRunSaysSoFirst(t *testing.T) {
 	text := invalidReport().String()
 	first, _, _ := strings.Cut(text, "\n")
 	assert.Equal(t, "CLIENT INVALID: these figures show the client, not the server", first)
+}
+
+// A percentile in a gap of the data is a bracket, and the reader sees its ends.
+func TestReportTextShowsABracket(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("e2e p50 < 8s, ttfo p95 < 1s"))
+	for i := range 1000 {
+		r := request(time.Duration(i)*ms, 100*ms)
+		if i%20 == 7 {
+			r.End = 5 * time.Second
+		}
+		r.Tokens = tokens(time.Duration(i+1)*ms/100, 50*ms)
+		a.Observe(r)
+	}
+	r := a.Report()
+	text := r.textPercentiles()
+	assert.Regexp(t, `\ne2e +1,000 +100 ms +100 ms +\d+ ms~ +5\.00 s +5\.00 s +5\.00 s\n`, text)
+	assert.Contains(t, text, "\n~ a bracket")
+	_, intervals, _ := strings.Cut(text, "\nIntervals   ")
+	assert.Contains(t, intervals, "e2e P50 100 ms to 100 ms, e2e P95 100 ms to 5.00 s")
+	// Of 1,000 values in order the 936th and the 964th: Φ⁻¹(0.975)·√(1000·0.95·0.05) = 13.5 ranks on either side.
+	assert.Regexp(t, `ttft P95 9\.3\d ms to 9\.6\d ms`, intervals, "the twin, whose row is left out, has the objective")
+	assert.NotContains(t, intervals, "P99")
+
+	many := *r
+	many.Percentiles = maps.Clone(r.Percentiles)
+	for i := range 20 {
+		many.Percentiles[fmt.Sprintf("x_%02d", i)] = r.Percentiles["e2e"]
+	}
+	text = many.textPercentiles()
+	assert.Contains(t, text, "and 11 more in the JSON\n")
+	assert.NotContains(t, text, "x_19 P95")
 }
 
 func TestReportTextSaysTheMainThingInThreeLines(t *testing.T) {
