@@ -64,6 +64,8 @@ func ExampleReport_String() {
 	// Length             n       P50        P90        P95        P99     P99.9        max
 	// input tokens     400       120        120        120        120         –        120
 	// output tokens    400        20         20         20         20         –         20
+	// Intervals   95%, with requests taken as independent: ttft P95 993 ms to 1.29 s,
+	//             e2e P95 1.47 s to 1.77 s
 	//
 	// Window      whole run, 40.7 s: 2026-03-01 12:00:00.000 to 2026-03-01 12:00:40.676 UTC
 	// Counted     attainment, objectives and percentiles over what started in the window, rates over what

@@ -44,8 +44,8 @@ func (t *percentileTable) rows(title string, names []string, text func(name stri
 	t.Row(append(head, "max")...)
 	for _, name := range names {
 		d := t.report.Percentiles[name]
-		title := figure.Clean(strings.ReplaceAll(name, "_tokens", " tokens"), 30)
-		cells := []string{title, figure.Count(d.N)}
+		metric := figure.Clean(strings.ReplaceAll(name, "_tokens", " tokens"), 30)
+		cells := []string{metric, figure.Count(d.N)}
 		for i, v := range []float64{d.P50, d.P90, d.P95, d.P99, d.P999} {
 			p := percentileNames[i]
 			ci, known := d.CI95[p.name]
@@ -60,7 +60,7 @@ func (t *percentileTable) rows(title string, names []string, text func(name stri
 			cells = append(cells, text(name, v)+mark)
 			if known && (mark == roughMark || t.judged(slo.Metric(name), p.q)) {
 				if ends := bracket(ci, func(v float64) string { return text(name, v) }); ends != "" {
-					t.intervals = append(t.intervals, title+" "+p.title+" "+ends)
+					t.intervals = append(t.intervals, metric+" "+p.title+" "+ends)
 				}
 			}
 		}

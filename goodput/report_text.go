@@ -18,7 +18,9 @@ const textWidth = 100
 // String is the report as a table for people, at most about 100 columns wide: first what is wrong with the client, if
 // anything is, then whether the SLO is met and what goodput was; below it the objectives, throughput beside goodput and
 // where the difference went, the books, the latencies and lengths, the classes, how it was counted, and the warnings.
-// "–" is a number that there is not. The JSON has more: see the fields of Report.
+// "–" is a number that there is not. Below the percentiles stand the intervals of those that an objective is about, and of
+// those that are a bracket more than a figure, because they lie in a gap of the data or are of few values. The JSON has
+// more: see the fields of Report.
 func (r *Report) String() string {
 	sections := []string{r.textHead(), r.textObjectives(), r.textRates(), r.textBooks(), r.textPercentiles(), r.textClasses(),
 		r.textCounted(), r.textWarnings()}
