@@ -20,7 +20,7 @@
 // A request that was offered ends in exactly one [Outcome]. Where several fit, the first of these decides: dropped;
 // cancelled, unfinished, timeout; the HTTP status; an error event or finish reason "error"; malformed; cut at a length
 // nobody asked for (truncated); empty; success, once every terminal marker was seen; else connection_error before the
-// first byte of the body and truncated after it.
+// first byte of the body and truncated after it. [OutcomeOfStatus] has what an HTTP status means.
 //
 // # Good
 //
