@@ -346,6 +346,9 @@ func (r *Report) textCounted() string {
 	text += label("Judged by") + "SLO " + name + "fingerprint " + figure.Clean(r.Fingerprint, 20) + "\n"
 	if r.Class == "" {
 		text += figure.Wrap(label("Client"), r.clientText(), textWidth)
+		if r.Health != nil && r.Health.Network != nil {
+			text += figure.Wrap(label("Network"), r.Health.Network.text(), textWidth)
+		}
 	}
 	return text
 }

@@ -13,6 +13,7 @@ type Call struct {
 
 	handed         time.Time // when the Book gave it out: it cannot have been sent before
 	ready          time.Time // when it could have been sent: Start, or the instant at which a place in flight became free
+	ways           *ways     // nil: nobody is going to say
 	output         bool      // it has output, though no token was counted
 	stopped        bool      // Stop has given it out
 	ended          bool      // it was booked

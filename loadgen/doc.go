@@ -36,6 +36,9 @@
 //   - where the P99 of the client's own lag is above 10 % or 50 % of the tightest threshold on ttft, ttfo, e2e or lag;
 //   - where for one request, or for more than 1 % of them, there was no file descriptor or no local port.
 //
+// Where a target knows how its requests got there, Health.Network has the percentiles of each [Phase] of their way: the
+// wait for a connection, its opening, the writing, the first byte, the first token.
+//
 // Nothing is rescaled. A Poisson process of 20/s over a minute has 1,200 requests on average, and seldom exactly.
 // The same seed gives the same instants.
 //

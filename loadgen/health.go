@@ -88,6 +88,7 @@ func (t *tally) health() *goodput.ClientHealth {
 	h := &goodput.ClientHealth{
 		Verdict: goodput.Valid, Offered: t.offered, Sent: t.sent - l.exhausted, Retried: t.retried,
 		LagP50: values.Quantile(0.5), LagP99: values.Quantile(0.99), LagMax: values.Max(),
+		Network: t.network.result(),
 	}
 	judge := func(v, suspect, invalid float64, reason string, args ...any) {
 		switch {

@@ -81,7 +81,7 @@ type job struct {
 // newJob is the call of a new job, which is its Data.
 func newJob() *Call {
 	j := new(job)
-	j.call.Data = j
+	j.call.Data, j.call.ways = j, &j.trace.ways
 	return &j.call
 }
 

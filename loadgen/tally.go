@@ -30,6 +30,7 @@ type tally struct {
 	retried                       uint64
 	asked, counted                uint64 // input tokens where both are known
 	lags                          lags
+	network                       network
 	writing                       atomic.Int64          // goroutines that write to the file or wait for it
 	gate                          chan struct{}         // of the file: waiting for a channel lets a bubble's clock go on, for a mutex does not
 	leftOut                       atomic.Uint64         // records that found too many there
@@ -131,7 +132,7 @@ func (t *tally) end(c *Call, r *goodput.Record, s *schedule, now time.Time) obse
 	if r.Attempts > 1 {
 		t.retried++
 	}
-	o := observer{t: t, lag: t.lags.add(c, r)}
+	o := observer{t: t, lag: t.lags.add(c, r), ways: c.ways}
 	if c.Request.InputTokens > 0 && r.InputTokens > 0 {
 		t.asked += uint64(c.Request.InputTokens)
 		t.counted += uint64(r.InputTokens)
@@ -154,9 +155,10 @@ func cloneRecord(r *goodput.Record) *goodput.Record {
 
 // observer books one record.
 type observer struct {
-	t   *tally
-	acc *goodput.Accumulator // nil: not now
-	lag float64              // s; NaN: none
+	t    *tally
+	acc  *goodput.Accumulator // nil: not now
+	lag  float64              // s; NaN: none
+	ways *ways                // nil: none
 }
 
 func (o observer) observe(r *goodput.Record) {
@@ -167,6 +169,7 @@ func (o observer) observe(r *goodput.Record) {
 	if !math.IsNaN(o.lag) {
 		t.lags.values.Add(o.lag)
 	}
+	t.network.add(o.ways, r)
 	if t.judge != nil && t.judge.Good(r) {
 		t.good.Add(1)
 	}

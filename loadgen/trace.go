@@ -36,6 +36,7 @@ type Trace struct {
 	some   bool // there was output of unknown length
 	ended  bool // EndAt was called
 	index  uint64
+	ways   ways
 	rec    goodput.Record
 	text   func(TextKind, string)
 }
@@ -157,6 +158,7 @@ func (t *Trace) Attempt() {
 	t.mu.Lock()
 	if !t.sealed {
 		t.rec.Attempts = max(1, t.rec.Attempts) + 1
+		t.ways = ways{}
 	}
 	t.mu.Unlock()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/internal/sse"
 	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
 )
 
 // maxEvents bounds the token events of one answer, and so the memory of its record.
@@ -24,7 +25,7 @@ const maxEvents = 1 << 20
 type answer struct {
 	endpoint Endpoint
 	trace    *loadgen.Trace
-	redact   *redactor
+	redact   *httpclient.Redactor
 	request  []byte // the body that was sent, for redact
 
 	limit   int // the request's own, tokens of one choice; 0: none
@@ -59,16 +60,16 @@ const (
 func newAnswer(t *Target, q query, resp *http.Response, trace *loadgen.Trace) *answer {
 	return &answer{
 		endpoint: t.endpoint, trace: trace, redact: t.redact, request: q.body, limit: q.limit, choices: q.choices, figures: true,
-		stream: mediaType(resp.Header) == "text/event-stream", texts: trace.WantsText(),
+		stream: httpclient.MediaType(resp.Header) == "text/event-stream", texts: trace.WantsText(),
 	}
 }
 
 // read reads the answer to its end. a.end is then when it ended, or when the failure was seen.
-func (a *answer) read(ctx context.Context, in *input, s *scratch) error {
+func (a *answer) read(ctx context.Context, in *httpclient.Body, s *scratch) error {
 	for {
 		n, err := in.Read(s.buf)
-		a.end = in.at
-		stop := a.piece(s.buf[:n], in.at, s)
+		a.end = in.At
+		stop := a.piece(s.buf[:n], in.At, s)
 		if stop == nil && err != nil {
 			if err != io.EOF && ctx.Err() != nil {
 				return err // the reading was cut off: nobody knows what was to come
@@ -124,7 +125,7 @@ func (a *answer) piece(b []byte, at time.Time, s *scratch) error {
 func (a *answer) bodyEnd(err error, s *scratch) error {
 	switch a.kind {
 	case document:
-		if !valid(s.body) {
+		if !httpclient.Valid(s.body) {
 			if err == io.EOF {
 				return a.malformed("the body is not JSON", s.body)
 			}
@@ -170,7 +171,7 @@ func (a *answer) event(ev sse.Event) error {
 		}
 		return a.token(ev.At)
 	}
-	if !valid(data) || data[0] != '{' {
+	if !httpclient.Valid(data) || data[0] != '{' {
 		if named {
 			return a.errorEvent(gjson.Result{Type: gjson.String, Str: string(data)})
 		}
@@ -318,6 +319,6 @@ func (a *answer) report() {
 		a.trace.Usage(a.in, a.out)
 	}
 	if a.reason != "" {
-		a.trace.Finish(a.redact.reason(a.reason))
+		a.trace.Finish(finishReason(a.redact, a.reason))
 	}
 }

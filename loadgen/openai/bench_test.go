@@ -1,6 +1,11 @@
 package openai
 
 import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +13,7 @@ import (
 
 	"github.com/goodputkit/goodputkit/internal/sse"
 	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
 )
 
 // BenchmarkEvent is what the client does with one token event, from the bytes to the trace.
@@ -41,7 +47,37 @@ func BenchmarkEvent(b *testing.B) {
 	b.Run("valid", func(b *testing.B) {
 		data := []byte(`{"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1700000000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" goodput"},"logprobs":null,"finish_reason":null,"token_ids":null}]}`)
 		for b.Loop() {
-			valid(data)
+			httpclient.Valid(data)
+		}
+	})
+}
+
+// BenchmarkRequest is a whole request for one JSON body over loopback, by the target and by a bare loop, server included.
+func BenchmarkRequest(b *testing.B) {
+	const body = `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, body)
+	}))
+	defer srv.Close()
+	b.Run("bare", func(b *testing.B) {
+		b.ReportAllocs()
+		client := &http.Client{Transport: &http.Transport{}}
+		defer client.CloseIdleConnections()
+		for b.Loop() {
+			resp, err := client.Post(srv.URL, "application/json", strings.NewReader(`{"messages":[{"role":"user","content":"x"}],"stream":false}`))
+			require.NoError(b, err)
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+	})
+	b.Run("target", func(b *testing.B) {
+		b.ReportAllocs()
+		tgt := target(b, Config{BaseURL: srv.URL, NoStream: true})
+		ctx, req := context.Background(), &loadgen.Request{Prompt: "x"}
+		for b.Loop() {
+			require.NoError(b, tgt.Do(ctx, req, loadgen.NewTrace(time.Now())))
 		}
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
 )
 
 // Config says which endpoint requests go to, and what all of them have in common. Only BaseURL is required.
@@ -36,8 +38,12 @@ type Config struct {
 	// stream_options is merged with {"include_usage": true}, the default; nil takes it out.
 	Body map[string]any
 
-	// Client is what requests go through; nil: a client of the target's own that is made for load. It speaks HTTP/1.1, keeps
-	// every connection alive, bounds the header, never asks for compression, and uses no proxy, whatever the environment
+	// HTTP2 has the target's own client speak HTTP/2 and nothing else: over TLS, or, for http://, without it and without
+	// asking (prior knowledge, h2c). Many requests share one connection then.
+	HTTP2 bool
+
+	// Client is what requests go through; nil: a client of the target's own that is made for load. It speaks HTTP/1.1 or,
+	// with HTTP2, HTTP/2, keeps every connection alive, bounds the header, never asks for compression, and uses no proxy, whatever the environment
 	// says. Of a Client of the caller's everything holds, its Timeout and proxy too, but that redirects are not followed.
 	Client *http.Client
 }
@@ -75,7 +81,10 @@ func New(c Config) (*Target, error) {
 		return nil, err
 	}
 	t.fixed = join(t.fields)
-	t.first, t.again = clients(c.Client)
+	if c.HTTP2 && c.Client != nil {
+		return nil, refuse("HTTP2", "is set, but it is the Client that chooses the protocol")
+	}
+	t.client = httpclient.New(httpclient.Options{Client: c.Client, HTTP2: c.HTTP2})
 	t.scratch.New = func() any { return newScratch() }
 	return t, nil
 }
@@ -89,26 +98,8 @@ func header(c Config, u *url.URL) (h http.Header, host string, err error) {
 	if c.NoStream {
 		h.Set("Accept", "application/json")
 	}
-	for name, values := range c.Header {
-		name = http.CanonicalHeaderKey(name)
-		if !isToken(name) {
-			return nil, "", refuse("Header", "%q is no name of a field", name)
-		}
-		for _, v := range values {
-			if !isFieldValue(v) {
-				return nil, "", refuse("Header", "the value of %s has a character that no header can carry", name)
-			}
-		}
-		switch name {
-		case "Content-Length", "Transfer-Encoding", "Connection":
-			return nil, "", refuse("Header", "%s is set by the client itself", name)
-		case "Host":
-			if len(values) > 0 {
-				host = values[0]
-			}
-		default:
-			h[name] = slices.Clone(values)
-		}
+	if host, err = httpclient.Header(h, c.Header); err != nil {
+		return nil, "", &ConfigError{"Header", err}
 	}
 	_, given := h["Authorization"]
 	switch {
@@ -120,7 +111,7 @@ func header(c Config, u *url.URL) (h http.Header, host string, err error) {
 		return nil, "", refuse("Header", "has an Authorization, but BaseURL has a user too; only one can be sent")
 	case strings.TrimSpace(c.APIKey) != c.APIKey:
 		return nil, "", refuse("APIKey", "begins or ends with white space")
-	case !isFieldValue(c.APIKey):
+	case !httpclient.IsFieldValue(c.APIKey):
 		return nil, "", refuse("APIKey", "has a character that no header can carry")
 	case c.APIKey != "":
 		h.Set("Authorization", "Bearer "+c.APIKey)
@@ -132,16 +123,15 @@ func header(c Config, u *url.URL) (h http.Header, host string, err error) {
 	return h, host, nil
 }
 
-// isToken says whether s can be the name of a header field (RFC 9110, section 5.6.2).
-func isToken(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	}) < 0
-}
-
-// isFieldValue says whether s can be the value of a header field (RFC 9110, section 5.5).
-func isFieldValue(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0
+// newRedactor knows the key, and what in the header, the URL and the body is named like a credential. u still has its
+// user.
+func newRedactor(c Config, u *url.URL) *httpclient.Redactor {
+	r := httpclient.NewRedactor("messages", "prompt", "input", "instructions")
+	r.Add(c.APIKey)
+	r.AddHeader(c.Header)
+	r.AddURL(u)
+	r.AddFields(c.Body)
+	return r
 }
 
 const includeUsage = `{"include_usage":true}`

@@ -39,6 +39,12 @@
 // It goes out again on a new connection, Record.Attempts is 2, and the latency runs from the first. net/http repeats
 // nothing by itself here.
 //
+// # Connections
+//
+// The target's own client uses no proxy, keeps every connection, and speaks HTTP/1.1, or HTTP/2 where Config.HTTP2 says
+// so. Connect opens connections ahead of a run. Where the time of the requests went on their way, from the wait for a
+// connection to the first token, is in the report's Health.Network.
+//
 // # Bounds
 //
 // A header may have 256 KiB, a line of a stream 1 MiB, a JSON body 16 MiB, one answer a million token events; what is

@@ -27,6 +27,7 @@ import (
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/internal/sse"
 	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
 )
 
 // within performs a request whose deadline ends it.
@@ -69,7 +70,7 @@ func TestEndlessBody(t *testing.T) {
 }
 
 func TestTooManyTokens(t *testing.T) {
-	a := &answer{trace: loadgen.NewTrace(time.Now()), redact: &redactor{}, tokens: maxEvents - 1}
+	a := &answer{trace: loadgen.NewTrace(time.Now()), redact: httpclient.NewRedactor(), tokens: maxEvents - 1}
 	ev := sse.Event{Data: []byte(choice(`"delta":{"content":"x"}`))}
 	require.NoError(t, a.event(ev))
 	require.EqualError(t, a.event(ev), "malformed: more than 1048576 token events")
@@ -263,7 +264,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		"no marker":           {200, deltas("x") + stop},
 		"document":            {200, `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"completion_tokens":1}}`},
 		"status":              {500, `{"error":{"message":"boom"}}`},
-		"a failure of words":  {503, strings.Repeat("x", maxErrorBody)},
+		"a failure of words":  {503, strings.Repeat("x", httpclient.MaxErrorBody)},
 		"a failure of nobody": {502, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -426,11 +427,6 @@ func TestClientOfTheCallers(t *testing.T) {
 		assert.Equal(t, goodput.Timeout, rec.Outcome, "%s: %s", name, rec.Detail)
 		client.CloseIdleConnections()
 	}
-	before := http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost
-	tgt := target(t, Config{BaseURL: srv.URL, Client: &http.Client{}})
-	assert.Equal(t, before, http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost)
-	assert.NotNil(t, tgt.again.Transport.(noRedirect).RoundTripper.(*http.Transport).Proxy, "the caller's proxy stays")
-	assert.Nil(t, target(t, Config{BaseURL: srv.URL}).first.Transport.(noRedirect).RoundTripper.(*http.Transport).Proxy)
 }
 
 func TestHTTP2(t *testing.T) {
@@ -459,7 +455,7 @@ func TestHTTP2(t *testing.T) {
 
 func TestHugeHeader(t *testing.T) {
 	tgt := served(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X", strings.Repeat("x", maxHeader+1))
+		w.Header().Set("X", strings.Repeat("x", httpclient.MaxHeader+1))
 		streaming(deltas("a")+done)(w, r)
 	})
 	rec, _ := do(t, tgt, &loadgen.Request{Prompt: "x"})
@@ -502,8 +498,8 @@ func TestSecrets(t *testing.T) {
 		"401, escaped":          "HTTP/1.1 401 Unauthorized\r\n\r\n" + `{"key":"` + allEscaped + `"}`,
 		"401, escaped message":  "HTTP/1.1 401 Unauthorized\r\n\r\n" + `{"error":{"message":"` + allEscaped + `"}}`,
 		"401 without JSON":      "HTTP/1.1 401 Unauthorized\r\n\r\nBad key: Bearer " + key,
-		"401, cut within":       "HTTP/1.1 401 Unauthorized\r\n\r\n" + strings.Repeat(" ", maxErrorBody-15) + key,
-		"401, long":             "HTTP/1.1 401 Unauthorized\r\n\r\n" + strings.Repeat("x", maxDetail-12) + key,
+		"401, cut within":       "HTTP/1.1 401 Unauthorized\r\n\r\n" + strings.Repeat(" ", httpclient.MaxErrorBody-15) + key,
+		"401, long":             "HTTP/1.1 401 Unauthorized\r\n\r\n" + strings.Repeat("x", httpclient.MaxDetail-12) + key,
 		"401, as a reason":      "HTTP/1.1 401 " + key + "\r\n\r\n",
 		"422 with the request":  "HTTP/1.1 422 Unprocessable\r\n\r\n" + string(echo),
 		"422 with the prompt":   "HTTP/1.1 422 Unprocessable\r\n\r\n" + string(echoOnly),
@@ -601,7 +597,7 @@ func TestSecretsElsewhere(t *testing.T) {
 		assert.NotContains(t, rec.Detail, "0123456789", name)
 	}
 	tgt := target(t, Config{BaseURL: "http://abcd-0123456789@h"})
-	assert.Equal(t, "[redacted]", tgt.redact.line("abcd-0123456789", nil, false), "a user alone is the key")
+	assert.Equal(t, "[redacted]", tgt.redact.Line("abcd-0123456789", nil, false), "a user alone is the key")
 	url := raw(t, func(_ int, conn net.Conn, req *http.Request) bool {
 		io.WriteString(conn, "HTTP/1.1 401 No\r\n\r\nuser: "+req.Header.Get("Authorization")+" p4ssw0rd me@")
 		return false

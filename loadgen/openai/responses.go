@@ -135,7 +135,7 @@ func (a *answer) takeResponse(v gjson.Result, status string, unseen bool) error 
 	case status == "incomplete" && (reason == "max_output_tokens" || reason == "content_filter"):
 		a.finish(0, reason)
 	case status != "":
-		return loadgen.Fail(goodput.Truncated, a.redact.line("the response is "+strings.TrimSpace(status+" "+reason), a.request, false))
+		return loadgen.Fail(goodput.Truncated, a.redact.Line("the response is "+strings.TrimSpace(status+" "+reason), a.request, false))
 	}
 	return nil
 }

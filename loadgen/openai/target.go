@@ -1,14 +1,17 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"sync"
 
 	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -22,9 +25,8 @@ type Target struct {
 	host     string
 	fields   map[string]json.RawMessage // of every request's body
 	fixed    []byte                     // the same, joined
-	first    *http.Client
-	again    *http.Client
-	redact   *redactor
+	client   *httpclient.Client
+	redact   *httpclient.Redactor
 	scratch  sync.Pool // of *scratch
 }
 
@@ -40,31 +42,39 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 	if err != nil {
 		return err
 	}
-	resp, err := t.send(ctx, q.body, trace)
+	resp, err := t.client.Do((&http.Request{
+		Method:        http.MethodPost,
+		URL:           t.url,
+		Host:          t.host,
+		Header:        t.header.Clone(),
+		Body:          io.NopCloser(bytes.NewReader(q.body)),
+		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(q.body)), nil },
+		ContentLength: int64(len(q.body)),
+	}).WithContext(ctx), trace)
 	if err != nil {
-		return t.lost(ctx, err, q.body)
+		return t.redact.Lost(ctx, err, q.body)
 	}
 	defer resp.Body.Close()
+	in := httpclient.NewBody(resp, trace)
+	if resp.StatusCode/100 != 2 {
+		return t.redact.Status(ctx, resp, in, q.body)
+	}
 	s := t.scratch.Get().(*scratch)
 	defer func() {
 		s.reset()
 		t.scratch.Put(s)
 	}()
-	in := newInput(resp, trace)
-	if resp.StatusCode/100 != 2 {
-		return t.status(ctx, resp, in, s, q.body)
-	}
 	a := newAnswer(t, q, resp, trace)
 	err = a.read(ctx, in, s)
 	a.report()
 	if err == nil {
-		in.drain(s.buf)
+		in.Drain(s.buf)
 		return nil
 	}
-	if ctx.Err() == nil || !isLoss(err) { // when the failure was seen; a deadline ends where it is
+	if ctx.Err() == nil || !httpclient.IsLoss(err) { // when the failure was seen; a deadline ends where it is
 		trace.EndAt(a.end)
 	}
-	return t.lost(ctx, err, q.body)
+	return t.redact.Lost(ctx, err, q.body)
 }
 
 // Describe says that the target yields tokens, but for embeddings, and, where nothing is streamed, that no one sees them
@@ -86,8 +96,16 @@ func (t *Target) Describe() loadgen.Description {
 	return d
 }
 
-// CloseIdleConnections closes the connections that no request is using.
-func (t *Target) CloseIdleConnections() {
-	t.first.CloseIdleConnections()
-	t.again.CloseIdleConnections()
+// Connect opens n connections ahead of a run, with TLS where the URL says so, so that the first n requests at once need
+// not wait for theirs. Over HTTP/2 it opens one. They count as connections that had been there before, and one that the
+// server has closed by then is replaced as such. The error says how many were opened, and they stay; of a Client of the
+// caller's it can open none.
+func (t *Target) Connect(ctx context.Context, n int) error {
+	if err := t.client.Connect(ctx, t.url, n); err != nil {
+		return fmt.Errorf("openai: %w", err)
+	}
+	return nil
 }
+
+// CloseIdleConnections closes the connections that no request is using.
+func (t *Target) CloseIdleConnections() { t.client.CloseIdleConnections() }

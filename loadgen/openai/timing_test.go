@@ -71,8 +71,7 @@ func bubble(t *testing.T, c Config, h http.HandlerFunc, f func(t *testing.T, tgt
 		})}
 		go srv.Serve(m)
 		defer srv.Close()
-		tr := newTransport()
-		tr.DialContext = m.dial
+		tr := &http.Transport{DialContext: m.dial}
 		c.BaseURL, c.Client = "http://h"+c.BaseURL, &http.Client{Transport: tr}
 		tgt, err := New(c)
 		require.NoError(t, err)

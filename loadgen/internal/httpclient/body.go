@@ -1,4 +1,4 @@
-package openai
+package httpclient
 
 import (
 	"compress/flate"
@@ -11,46 +11,26 @@ import (
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
-	"github.com/goodputkit/goodputkit/internal/sse"
 	"github.com/goodputkit/goodputkit/loadgen"
 )
 
 const (
-	maxBody   = 16 << 20 // the longest JSON body, bytes
-	bufSize   = 8 << 10
-	keptBody  = 64 << 10 // memory of a body that is worth keeping
 	drainSize = 64 << 10
 	drainTime = 50 * time.Millisecond
 )
 
-// scratch is the memory that one answer is read with.
-type scratch struct {
-	buf    []byte
-	body   []byte
-	parser sse.Parser
-}
-
-func newScratch() *scratch { return &scratch{buf: make([]byte, bufSize)} }
-
-func (s *scratch) reset() {
-	s.parser.Reset()
-	s.body = s.body[:0]
-	if cap(s.body) > keptBody {
-		s.body = nil
-	}
-}
-
-// input is the body of an answer, and when its last piece came.
-type input struct {
-	at    time.Time // taken as soon as the bytes were there
+// Body is the body of an answer, and when its last piece came.
+type Body struct {
+	At    time.Time // of the last Read, taken as soon as the bytes were there
 	body  io.ReadCloser
 	plain io.Reader // the body, decoded where it is encoded
 	trace *loadgen.Trace
 	some  bool // a byte came
 }
 
-func newInput(resp *http.Response, trace *loadgen.Trace) *input {
-	in := &input{body: resp.Body, trace: trace}
+// NewBody is the body of resp, decoded where it is gzip. It tells trace of the first byte.
+func NewBody(resp *http.Response, trace *loadgen.Trace) *Body {
+	in := &Body{body: resp.Body, trace: trace}
 	in.plain = wire{in}
 	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
@@ -63,17 +43,17 @@ func newInput(resp *http.Response, trace *loadgen.Trace) *input {
 }
 
 // Read reads what the protocol means: the decoded body.
-func (in *input) Read(p []byte) (int, error) { return in.plain.Read(p) }
+func (in *Body) Read(p []byte) (int, error) { return in.plain.Read(p) }
 
 // wire reads from the connection.
-type wire struct{ *input }
+type wire struct{ *Body }
 
 func (w wire) Read(p []byte) (int, error) {
 	n, err := w.body.Read(p)
-	w.at = time.Now()
+	w.At = time.Now()
 	if n > 0 && !w.some {
 		w.some = true
-		w.trace.FirstByteAt(w.at)
+		w.trace.FirstByteAt(w.At)
 	}
 	return n, err
 }
@@ -108,10 +88,10 @@ type unreadable struct{ err error }
 
 func (u unreadable) Read([]byte) (int, error) { return 0, u.err }
 
-// drain reads the little that may follow the end of an answer, so that the connection can be used again. It takes no
-// longer than drainTime.
-func (in *input) drain(buf []byte) {
-	defer in.bound(drainTime)()
+// Drain reads, into buf, the little that may follow the end of an answer, so that the connection can be used again: at
+// most 64 KiB, and no longer than 50 ms.
+func (in *Body) Drain(buf []byte) {
+	defer in.Bound(drainTime)()
 	for left := drainSize; left > 0; {
 		n, err := in.body.Read(buf)
 		if err != nil {
@@ -121,13 +101,13 @@ func (in *input) drain(buf []byte) {
 	}
 }
 
-// bound closes the body after d, which ends a Read, unless the function that it returns is called before.
-func (in *input) bound(d time.Duration) (stop func() bool) {
+// Bound closes the body after d, which ends a Read, unless the function that it returns is called before.
+func (in *Body) Bound(d time.Duration) (stop func() bool) {
 	return time.AfterFunc(d, func() { in.body.Close() }).Stop
 }
 
-// mediaType is that of the body, without its parameters; empty where the server does not say.
-func mediaType(h http.Header) string {
+// MediaType is that of the body, without its parameters; empty where the server does not say.
+func MediaType(h http.Header) string {
 	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
 		return ""

@@ -1,0 +1,120 @@
+package httpclient
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/goodputkit/goodputkit/loadgen"
+)
+
+// attempt is what is known of one attempt at a request: of its connection, and where its time went.
+type attempt struct {
+	trace    *loadgen.Trace
+	begin    time.Time
+	tries    int
+	got      atomic.Int64 // when it had its connection, and had been written: ns since begin
+	wrote    atomic.Int64 // and 1: 0 is not yet
+	reused   atomic.Bool  // the connection had been there before
+	answered atomic.Bool
+}
+
+func newAttempt(trace *loadgen.Trace) *attempt { return &attempt{trace: trace, begin: time.Now()} }
+
+// watch is ctx for the attempt. all: the connections are opened by a transport that tells nobody else how long it took.
+func (a *attempt) watch(ctx context.Context, all bool) context.Context {
+	h := &httptrace.ClientTrace{
+		GetConn:              a.getConn,
+		GotConn:              a.gotConn,
+		WroteRequest:         a.wroteRequest,
+		GotFirstResponseByte: a.firstByte,
+	}
+	if all {
+		watchDial(h, a.trace)
+		var begin atomic.Int64
+		h.TLSHandshakeStart = func() { begin.Store(int64(time.Since(a.begin))) }
+		h.TLSHandshakeDone = func(_ tls.ConnectionState, err error) {
+			if err == nil {
+				a.trace.Phase(loadgen.PhaseTLS, time.Since(a.begin)-time.Duration(begin.Load()))
+			}
+		}
+	}
+	return httptrace.WithClientTrace(ctx, h)
+}
+
+func (a *attempt) getConn(string) {
+	if a.tries++; a.tries > 1 { // net/http repeats it after all: a request without a body of which nothing was written
+		a.trace.Attempt()
+	}
+}
+
+func (a *attempt) gotConn(info httptrace.GotConnInfo) {
+	d := time.Since(a.begin)
+	a.got.Store(int64(d))
+	reused := info.Reused || isAhead(info.Conn)
+	a.reused.Store(reused)
+	a.trace.Connection(reused)
+	a.trace.Phase(loadgen.PhaseWait, d)
+}
+
+func (a *attempt) wroteRequest(info httptrace.WroteRequestInfo) {
+	if info.Err == nil {
+		a.written(time.Since(a.begin))
+	}
+}
+
+// written says that the request was written by then.
+func (a *attempt) written(by time.Duration) {
+	if a.wrote.CompareAndSwap(0, int64(by)+1) {
+		a.trace.Phase(loadgen.PhaseWrite, by-time.Duration(a.got.Load()))
+	}
+}
+
+func (a *attempt) firstByte() {
+	a.answered.Store(true)
+	d := time.Since(a.begin)
+	a.written(d) // an answer can come before the whole request was written, or before net/http says so
+	a.trace.Phase(loadgen.PhaseFirstByte, d+1-time.Duration(a.wrote.Load()))
+}
+
+// watchDial has h tell trace how long the name and the connection took. Of several addresses that are tried the one that
+// is reached counts.
+func watchDial(h *httptrace.ClientTrace, trace *loadgen.Trace) {
+	base := time.Now()
+	var dns, connect atomic.Int64
+	since := func(begin *atomic.Int64) time.Duration { return time.Since(base) - time.Duration(begin.Load()) }
+	h.DNSStart = func(httptrace.DNSStartInfo) { dns.Store(int64(time.Since(base))) }
+	h.DNSDone = func(info httptrace.DNSDoneInfo) {
+		if info.Err == nil {
+			trace.Phase(loadgen.PhaseDNS, since(&dns))
+		}
+	}
+	h.ConnectStart = func(_, _ string) { connect.Store(int64(time.Since(base))) }
+	h.ConnectDone = func(_, _ string, err error) {
+		if err == nil {
+			trace.Phase(loadgen.PhaseConnect, since(&connect))
+		}
+	}
+}
+
+// stale says whether err is that of a kept-alive connection that the server had closed.
+func (a *attempt) stale(err error) bool {
+	var timeout net.Error
+	var stream streamError
+	return a.reused.Load() && !a.answered.Load() &&
+		!(errors.As(err, &timeout) && timeout.Timeout()) && !errors.As(err, &stream)
+}
+
+// streamError is HTTP/2's error of one stream: its connection lives. net/http's own, which is not exported, fills in any
+// type that has its fields.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (streamError) Error() string { return "stream error" }

@@ -1,0 +1,150 @@
+package httpclient
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/goodputkit/goodputkit/loadgen"
+)
+
+// Options are what a target's user may choose of a Client.
+type Options struct {
+	Client    *http.Client // what requests go through; nil: a client of its own that is made for load
+	HTTP2     bool         // speak HTTP/2, without TLS too, and not HTTP/1.1; not with a Client
+	Redirects bool         // follow them, as Client or its default does
+}
+
+// Client sends requests. Any number of them may go on at once.
+type Client struct {
+	http   http.Client
+	dialer *dialer // nil: the connections are those of the caller's client
+	http2  bool
+}
+
+// New is a client that has no connection yet.
+func New(o Options) *Client {
+	c := &Client{http2: o.HTTP2}
+	rt := &once{redirects: o.Redirects}
+	if o.Client == nil {
+		c.dialer = newDialer(o.HTTP2)
+		rt.first = newTransport(c.dialer.dial, c.dialer.dialTLS, o.HTTP2)
+		again := newTransport(c.dialer.dialNew, c.dialer.dialTLSNew, o.HTTP2)
+		again.MaxIdleConnsPerHost = -1 // it neither has nor keeps an idle connection
+		rt.again = again
+	} else {
+		c.http = *o.Client
+		rt.first, rt.callers = o.Client.Transport, true
+		if rt.first == nil {
+			rt.first = http.DefaultTransport
+		}
+		rt.again = rt.first // where it is of a kind of its own, nothing says how to get a new connection of it
+		if t, ok := rt.first.(*http.Transport); ok {
+			t = t.Clone()
+			t.MaxIdleConnsPerHost = -1
+			rt.again = t
+		}
+	}
+	c.http.Transport = rt
+	return c
+}
+
+// Do sends req, whose context ends it, and tells trace when it was sent, where its time went and that it was sent again.
+// It is sent a second time, on a new connection, where the first was a kept-alive one that the server had closed; for
+// that a body needs its GetBody. The error, a *url.Error that does not say the URL, is that of the last attempt.
+func (c *Client) Do(req *http.Request, trace *loadgen.Trace) (*http.Response, error) {
+	trace.Sent()
+	resp, err := c.http.Do(req.WithContext(context.WithValue(req.Context(), traceKey{}, trace)))
+	var u *url.Error
+	if errors.As(err, &u) {
+		u.URL = "" // which may hold a secret
+	}
+	return resp, err
+}
+
+// CloseIdleConnections closes the connections that no request is using.
+func (c *Client) CloseIdleConnections() {
+	c.http.CloseIdleConnections()
+	if c.dialer != nil {
+		c.dialer.close()
+	}
+}
+
+// traceKey is where a request's context has its *loadgen.Trace.
+type traceKey struct{}
+
+func traceOf(ctx context.Context) *loadgen.Trace {
+	t, _ := ctx.Value(traceKey{}).(*loadgen.Trace)
+	return t
+}
+
+// once is a transport that repeats one thing, once. net/http would repeat more, without saying so.
+type once struct {
+	first, again http.RoundTripper
+	callers      bool // they are the caller's
+	redirects    bool
+}
+
+func (o *once) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	trace := traceOf(ctx)
+	resp, a, err := o.attempt(o.first, req, trace)
+	if err != nil && ctx.Err() == nil && a.stale(err) {
+		if body, ok := repeated(req); ok {
+			trace.Attempt()
+			req = req.WithContext(ctx)
+			req.Body = body
+			resp, _, err = o.attempt(o.again, req, trace)
+		}
+	}
+	if err == nil && resp.StatusCode/100 == 3 && !o.redirects {
+		resp.Header.Del("Location") // without it a client follows nothing; one that is no URL would be an error
+	}
+	return resp, err
+}
+
+// repeated is the body for a second attempt; not ok: there is none to be had.
+func repeated(req *http.Request) (body io.ReadCloser, ok bool) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return req.Body, true
+	}
+	if req.GetBody == nil {
+		return nil, false
+	}
+	body, err := req.GetBody()
+	return body, err == nil
+}
+
+func (o *once) attempt(rt http.RoundTripper, req *http.Request, trace *loadgen.Trace) (*http.Response, *attempt, error) {
+	a := newAttempt(trace)
+	out := req.WithContext(a.watch(req.Context(), o.callers))
+	out.GetBody = nil // without which net/http cannot send a body twice
+	if out.Body == nil || out.Body == http.NoBody {
+		switch out.Method {
+		case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+			// And it sends a request of these methods twice if it has no body: so it gets one, of nothing.
+			out.Body, out.ContentLength, out.TransferEncoding = nothing{}, 0, []string{"identity"}
+		}
+	}
+	resp, err := rt.RoundTrip(out)
+	if resp != nil {
+		resp.Request = req
+	}
+	return resp, a, err
+}
+
+// nothing is a body that is empty, which net/http does not know.
+type nothing struct{}
+
+func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
+func (nothing) Close() error             { return nil }
+
+func (o *once) CloseIdleConnections() {
+	for _, rt := range []http.RoundTripper{o.first, o.again} {
+		if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
+			c.CloseIdleConnections()
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package httpclient
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http/httptrace"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/goodputkit/goodputkit/loadgen"
+)
+
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialer opens connections, and has those that were opened ahead.
+type dialer struct {
+	net net.Dialer
+	tls tls.Config
+
+	mu    sync.Mutex
+	ahead map[string][]net.Conn // by scheme and address
+}
+
+func newDialer(http2 bool) *dialer {
+	d := &dialer{net: net.Dialer{KeepAlive: 30 * time.Second}, ahead: map[string][]net.Conn{}}
+	d.tls.NextProtos = []string{"http/1.1"}
+	if http2 {
+		d.tls.NextProtos = []string{"h2"}
+	}
+	return d
+}
+
+func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if c := d.take("http " + addr); c != nil {
+		return c, nil
+	}
+	return d.dialNew(ctx, network, addr)
+}
+
+func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
+	if c := d.take("https " + addr); c != nil {
+		return c, nil
+	}
+	return d.dialTLSNew(ctx, network, addr)
+}
+
+func (d *dialer) dialNew(ctx context.Context, network, addr string) (net.Conn, error) {
+	if trace := traceOf(ctx); trace != nil {
+		var h httptrace.ClientTrace
+		watchDial(&h, trace)
+		// The request's own hooks are not for what happens here, and to join the two is slow.
+		ctx = httptrace.WithClientTrace(bare{ctx}, &h)
+	}
+	return d.net.DialContext(ctx, network, addr)
+}
+
+// bare is a context without its values, but with its deadline.
+type bare struct{ context.Context }
+
+func (bare) Value(any) any { return nil }
+
+func (d *dialer) dialTLSNew(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := d.dialNew(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return d.handshake(ctx, c, addr)
+}
+
+func (d *dialer) handshake(ctx context.Context, c net.Conn, addr string) (net.Conn, error) {
+	config := d.tls.Clone()
+	config.ServerName, _, _ = net.SplitHostPort(addr)
+	begin := time.Now()
+	t := tls.Client(c, config)
+	if err := t.HandshakeContext(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	if trace := traceOf(ctx); trace != nil {
+		trace.Phase(loadgen.PhaseTLS, time.Since(begin))
+	}
+	return t, nil
+}
+
+// aheadConn is a connection that was opened ahead.
+type aheadConn struct{ net.Conn }
+
+func isAhead(c net.Conn) bool {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	_, ok := c.(aheadConn)
+	return ok
+}
+
+// take is the connection that was opened last, which is the likeliest to live.
+func (d *dialer) take(key string) net.Conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := d.ahead[key]
+	if len(list) == 0 {
+		return nil
+	}
+	c := list[len(list)-1]
+	d.ahead[key] = list[:len(list)-1]
+	return c
+}
+
+func (d *dialer) close() {
+	d.mu.Lock()
+	all := d.ahead
+	d.ahead = map[string][]net.Conn{}
+	d.mu.Unlock()
+	for _, list := range all {
+		for _, c := range list {
+			c.Close()
+		}
+	}
+}
+
+// connecting is how many connections are opened at once: no more than a server's queue of those takes with ease.
+const connecting = 64
+
+// ErrCallersClient: connections cannot be opened ahead on a client that is not the target's own.
+var ErrCallersClient = errors.New("connections are opened by the Client that the caller gave")
+
+// Connect opens n connections to u's host, with TLS where u says so, for the requests that come first to use. Over
+// HTTP/2 it opens one, which carries many requests. Its error says how many there are; they stay.
+func (c *Client) Connect(ctx context.Context, u *url.URL, n int) error {
+	d := c.dialer
+	switch {
+	case d == nil:
+		return ErrCallersClient
+	case n < 0:
+		return fmt.Errorf("%d connections cannot be opened", n)
+	case c.http2:
+		n = min(n, 1)
+	}
+	for _, r := range u.Hostname() {
+		if r >= 0x80 {
+			return errors.New("the host's name has to be written in ASCII (xn--…)")
+		}
+	}
+	port := u.Port()
+	if port == "" {
+		port = "80"
+		if u.Scheme == "https" {
+			port = "443"
+		}
+	}
+	addr := net.JoinHostPort(u.Hostname(), port)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	places := make(chan struct{}, connecting)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	opened := 0
+	for range n {
+		places <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-places }()
+			conn, err := d.open(ctx, u.Scheme, addr)
+			if err != nil {
+				cancel(err)
+				return
+			}
+			mu.Lock()
+			opened++
+			mu.Unlock()
+			d.mu.Lock()
+			key := u.Scheme + " " + addr
+			d.ahead[key] = append(d.ahead[key], conn)
+			d.mu.Unlock()
+		})
+	}
+	wg.Wait()
+	if opened < n {
+		return fmt.Errorf("%d of %d connections opened: %w", opened, n, context.Cause(ctx))
+	}
+	return nil
+}
+
+func (d *dialer) open(ctx context.Context, scheme, addr string) (net.Conn, error) {
+	c, err := d.net.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	c = aheadConn{c}
+	if scheme == "https" {
+		return d.handshake(ctx, c, addr)
+	}
+	return c, nil
+}

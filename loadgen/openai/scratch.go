@@ -1,0 +1,26 @@
+package openai
+
+import "github.com/goodputkit/goodputkit/internal/sse"
+
+const (
+	maxBody  = 16 << 20 // the longest JSON body, bytes
+	bufSize  = 8 << 10
+	keptBody = 64 << 10 // memory of a body that is worth keeping
+)
+
+// scratch is the memory that one answer is read with.
+type scratch struct {
+	buf    []byte
+	body   []byte
+	parser sse.Parser
+}
+
+func newScratch() *scratch { return &scratch{buf: make([]byte, bufSize)} }
+
+func (s *scratch) reset() {
+	s.parser.Reset()
+	s.body = s.body[:0]
+	if cap(s.body) > keptBody {
+		s.body = nil
+	}
+}
