@@ -8,14 +8,12 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"time"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Arrivals is when requests begin, as offsets from the start of the run: an open loop. Times is the same each time that
 // it is called. The offsets do not fall.
 //
-// The processes of this package are plain structs. Each prints, marshals to JSON (UnmarshalArrivals reads it back) and is
+// The processes of this package are plain structs; the package comment has a table of them. Each prints, marshals to JSON (UnmarshalArrivals reads it back) and is
 // reproducible from its Seed: the random ones draw from math/rand/v2's PCG. None is rescaled so that the count comes out
 // as rate × time: that would take from the process the very variation that a queue feels. A Seed of 0 means, in a Plan,
 // one derived from the plan's Seed; elsewhere it is a seed like any other.
@@ -62,36 +60,6 @@ func (c Constant) steps() func() (time.Duration, bool) {
 	}
 }
 
-// Poisson is a process without memory: the gaps are exponential with mean 1/Rate, the first from the start of the run.
-type Poisson struct {
-	Rate float64 `json:"rate"` // requests/s
-	Seed uint64  `json:"seed"`
-}
-
-// Times are the sums of the gaps.
-func (p Poisson) Times() iter.Seq[time.Duration] { return sequence(p.steps) }
-
-func (p Poisson) steps() func() (time.Duration, bool) {
-	r := rand.New(source64(p.Seed))
-	return renewal(func() float64 { return r.ExpFloat64() / p.Rate })
-}
-
-// Gamma is a renewal process with gamma-distributed gaps of mean 1/Rate and shape Burstiness, the first from the start of
-// the run. The squared coefficient of variation of the gaps is 1/Burstiness: 1 is Poisson, less comes in bursts, more is
-// steadier. It is the burstiness of vLLM's benchmark, without that one's rescaling.
-type Gamma struct {
-	Rate       float64 `json:"rate"` // requests/s
-	Burstiness float64 `json:"burstiness"`
-	Seed       uint64  `json:"seed"`
-}
-
-// Times are the sums of the gaps.
-func (g Gamma) Times() iter.Seq[time.Duration] { return sequence(g.steps) }
-
-func (g Gamma) steps() func() (time.Duration, bool) {
-	return renewal(distuv.Gamma{Alpha: g.Burstiness, Beta: g.Burstiness * g.Rate, Src: source64(g.Seed)}.Rand)
-}
-
 // Replay is the instants of a trace, at Speed times their speed.
 type Replay struct {
 	At    []time.Duration `json:"at_ns"`           // in order; the first need not be 0
@@ -136,23 +104,16 @@ func sequence(steps func() func() (time.Duration, bool)) iter.Seq[time.Duration]
 	}
 }
 
-// renewal gives the sums of gaps in seconds.
-func renewal(gap func() float64) func() (time.Duration, bool) {
-	t := 0.0
-	return func() (time.Duration, bool) {
-		t += gap() * 1e9
-		return offset(t)
-	}
-}
-
 // source64 is a stream of random numbers, another one than a caller with the same seed is likely to have.
 func source64(seed uint64) *rand.PCG { return rand.NewPCG(seed, 0x676f6f64707574) }
+
+// century is more time than any plan takes.
+const century = 100 * 365 * 24 * time.Hour
 
 // offset is ns as a Duration, to the nearest; not ok where it does not fit. Up to 104 days every nanosecond has a float64
 // of its own.
 func offset(ns float64) (time.Duration, bool) {
-	const most = 100 * 365 * 24 * time.Hour
-	if !(ns <= float64(most)) {
+	if !(ns <= float64(century)) {
 		return 0, false
 	}
 	return time.Duration(math.Round(ns)), true
@@ -160,16 +121,6 @@ func offset(ns float64) (time.Duration, bool) {
 
 // String is like "constant 5/s".
 func (c Constant) String() string { return "constant " + perSecond(c.Rate) }
-
-// String is like "poisson 5/s, seed 1".
-func (p Poisson) String() string {
-	return fmt.Sprintf("poisson %s, seed %d", perSecond(p.Rate), p.Seed)
-}
-
-// String is like "gamma 5/s, burstiness 0.5, seed 1".
-func (g Gamma) String() string {
-	return fmt.Sprintf("gamma %s, burstiness %s, seed %d", perSecond(g.Rate), number(g.Burstiness), g.Seed)
-}
 
 // String is like "replay of 1000 instants over 1m0s, at speed 2".
 func (r Replay) String() string {
@@ -188,20 +139,6 @@ func perSecond(v float64) string { return number(v) + "/s" }
 
 // Validate refuses a rate that is none.
 func (c Constant) Validate() error { return positive("Constant.Rate", c.Rate) }
-
-// Validate refuses a rate that is none.
-func (p Poisson) Validate() error { return positive("Poisson.Rate", p.Rate) }
-
-// Validate refuses a rate or a burstiness that is none.
-func (g Gamma) Validate() error {
-	if err := positive("Gamma.Rate", g.Rate); err != nil {
-		return err
-	}
-	if err := positive("Gamma.Burstiness", g.Burstiness); err != nil {
-		return fmt.Errorf("%w (1 is Poisson)", err)
-	}
-	return nil
-}
 
 // Validate refuses instants that are negative or fall, and a speed that is none.
 func (r Replay) Validate() error {
@@ -229,20 +166,12 @@ func positive(name string, v float64) error {
 	return nil
 }
 
+// lasting wants a time that passes.
+func lasting(name string, d time.Duration) error {
+	if d <= 0 || d > century {
+		return fmt.Errorf("%s is %v, not between 1ns and %v", name, d, century)
+	}
+	return nil
+}
+
 func (c Constant) endless() bool { return true }
-func (p Poisson) endless() bool  { return true }
-func (g Gamma) endless() bool    { return true }
-
-func (p Poisson) seeded(seed uint64) Arrivals {
-	if p.Seed == 0 {
-		p.Seed = seed
-	}
-	return p
-}
-
-func (g Gamma) seeded(seed uint64) Arrivals {
-	if g.Seed == 0 {
-		g.Seed = seed
-	}
-	return g
-}

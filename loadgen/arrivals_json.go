@@ -33,6 +33,36 @@ func (r Replay) MarshalJSON() ([]byte, error) {
 	return marshalProcess("replay", fields(r))
 }
 
+// MarshalJSON is {"process":"weibull","rate":5,"shape":0.5,"seed":1}.
+func (w Weibull) MarshalJSON() ([]byte, error) {
+	type fields Weibull
+	return marshalProcess("weibull", fields(w))
+}
+
+// MarshalJSON is {"process":"mmpp","quiet":{"rate":5,"for_ns":1000},"burst":{"rate":50,"for_ns":1000},"seed":1}.
+func (m MMPP) MarshalJSON() ([]byte, error) {
+	type fields MMPP
+	return marshalProcess("mmpp", fields(m))
+}
+
+// MarshalJSON is {"process":"ramp","from":1,"to":10,"over_ns":1000,"exponential":true,"even":true,"seed":0}.
+func (r Ramp) MarshalJSON() ([]byte, error) {
+	type fields Ramp
+	return marshalProcess("ramp", fields(r))
+}
+
+// MarshalJSON is {"process":"steps","steps":[{"rate":5,"for_ns":1000},{"rate":10}],"even":true,"seed":0}.
+func (s Steps) MarshalJSON() ([]byte, error) {
+	type fields Steps
+	return marshalProcess("steps", fields(s))
+}
+
+// MarshalJSON is {"process":"sine","mean":10,"amplitude":5,"period_ns":1000,"phase_ns":250,"even":true,"seed":0}.
+func (s Sine) MarshalJSON() ([]byte, error) {
+	type fields Sine
+	return marshalProcess("sine", fields(s))
+}
+
 // marshalProcess puts the name before the fields, of which there is at least one.
 func marshalProcess(name string, fields any) ([]byte, error) {
 	b, err := json.Marshal(fields)
@@ -46,6 +76,11 @@ var processes = map[string]func([]byte) (Arrivals, error){
 	"constant": readProcess[Constant],
 	"poisson":  readProcess[Poisson],
 	"gamma":    readProcess[Gamma],
+	"weibull":  readProcess[Weibull],
+	"mmpp":     readProcess[MMPP],
+	"ramp":     readProcess[Ramp],
+	"steps":    readProcess[Steps],
+	"sine":     readProcess[Sine],
 	"replay":   readProcess[Replay],
 }
 

@@ -60,10 +60,37 @@ func TestConstant(t *testing.T) {
 	assert.Equal(t, 3e9, last.Seconds())
 }
 
+// assertKS is the test of Kolmogorov and Smirnov, one sample: x is of a distribution. It fails with a probability of 0.001.
+func assertKS(t *testing.T, x []float64, cdf func(float64) float64, what any) {
+	t.Helper()
+	n := float64(len(x))
+	var d float64
+	for i, x := range slices.Sorted(slices.Values(x)) {
+		const rounded = 1e-9 // the instants are whole nanoseconds
+		d = max(d, cdf(x-rounded)-float64(i)/n, float64(i+1)/n-cdf(x+rounded))
+	}
+	assert.Less(t, d, 1.95/math.Sqrt(n), "%v", what)
+}
+
+// counts are how many instants there are in each window of that length, as far as the instants go.
+func counts(at []time.Duration, window time.Duration) []float64 {
+	n := make([]float64, at[len(at)-1]/window)
+	for _, d := range at {
+		if i := int(d / window); i < len(n) {
+			n[i]++
+		}
+	}
+	return n
+}
+
 // The gaps have the distribution that the process is named after (Kolmogorov and Smirnov, one sample), do not depend on
 // each other, and the count in a window has the variance of its law: nothing is rescaled.
 func TestRenewalProcesses(t *testing.T) {
 	const n, rate = 50_000, 200.0
+	weibull := func(shape float64) func(float64) float64 {
+		return distuv.Weibull{K: shape, Lambda: 1 / (rate * math.Gamma(1+1/shape))}.CDF
+	}
+	weibullCV2 := func(shape float64) float64 { return math.Gamma(1+2/shape)/math.Pow(math.Gamma(1+1/shape), 2) - 1 }
 	for _, c := range []struct {
 		a   func(seed uint64) Arrivals
 		cdf func(float64) float64
@@ -73,6 +100,9 @@ func TestRenewalProcesses(t *testing.T) {
 		{func(seed uint64) Arrivals { return Gamma{rate, 0.25, seed} }, distuv.Gamma{Alpha: 0.25, Beta: 0.25 * rate}.CDF, 4},
 		{func(seed uint64) Arrivals { return Gamma{rate, 1, seed} }, distuv.Exponential{Rate: rate}.CDF, 1},
 		{func(seed uint64) Arrivals { return Gamma{rate, 6, seed} }, distuv.Gamma{Alpha: 6, Beta: 6 * rate}.CDF, 1. / 6},
+		{func(seed uint64) Arrivals { return Weibull{rate, 0.7, seed} }, weibull(0.7), weibullCV2(0.7)},
+		{func(seed uint64) Arrivals { return Weibull{rate, 1, seed} }, distuv.Exponential{Rate: rate}.CDF, 1},
+		{func(seed uint64) Arrivals { return Weibull{rate, 3, seed} }, weibull(3), weibullCV2(3)},
 	} {
 		for seed := range uint64(3) {
 			a := c.a(seed)
@@ -80,13 +110,7 @@ func TestRenewalProcesses(t *testing.T) {
 			require.True(t, slices.IsSorted(at))
 			g := gaps(at)
 
-			sorted := slices.Sorted(slices.Values(g))
-			var d float64
-			for i, x := range sorted {
-				const rounded = 1e-9 // the instants are whole nanoseconds
-				d = max(d, c.cdf(x-rounded)-float64(i)/n, float64(i+1)/n-c.cdf(x+rounded))
-			}
-			assert.Less(t, d, 1.95/math.Sqrt(n), "%v", a) // above it with a probability of 0.001
+			assertKS(t, g, c.cdf, a)
 
 			mean, sd := stat.MeanStdDev(g, nil)
 			assert.InEpsilon(t, 1/rate, mean, 4*math.Sqrt(c.cv2/n), "%v", a)
@@ -94,14 +118,9 @@ func TestRenewalProcesses(t *testing.T) {
 			assert.InDelta(t, 0, stat.Correlation(g[1:], g[:n-1], nil), 4/math.Sqrt(n), "%v", a)
 
 			// Counts in windows of a second: mean rate, variance rate × cv² (asymptotically).
-			counts := make([]float64, int(at[n-1].Seconds()))
-			for _, d := range at {
-				if i := int(d.Seconds()); i < len(counts) {
-					counts[i]++
-				}
-			}
-			mean, sd = stat.MeanStdDev(counts, nil)
-			windows := float64(len(counts))
+			in := counts(at, time.Second)
+			mean, sd = stat.MeanStdDev(in, nil)
+			windows := float64(len(in))
 			assert.InEpsilon(t, rate, mean, 4*math.Sqrt(c.cv2/rate/windows), "%v", a)
 			assert.InEpsilon(t, rate*c.cv2, sd*sd, 4*math.Sqrt(2/windows)+0.05, "%v", a)
 		}
@@ -114,6 +133,7 @@ func TestSeeds(t *testing.T) {
 	assert.NotEqual(t, take(Poisson{10, 7}, 1000), take(Poisson{10, 8}, 1000))
 	assert.Equal(t, take(Gamma{10, 2, 7}, 1000), take(Gamma{10, 2, 7}, 1000))
 	assert.NotEqual(t, take(Gamma{10, 2, 7}, 1000), take(Gamma{10, 2, 8}, 1000))
+	assert.Equal(t, take(Poisson{10, 7}, 1000), take(Weibull{10, 1, 7}, 1000), "of which it is a case")
 	a := Poisson{10, 7}
 	for range a.Times() { // one that is broken off disturbs none
 		break
@@ -148,6 +168,25 @@ func TestArrivalsPrintAndMarshal(t *testing.T) {
 		{Constant{Rate: 5}, "constant 5/s", `{"process":"constant","rate":5}`},
 		{Poisson{Rate: 0.5, Seed: 1}, "poisson 0.5/s, seed 1", `{"process":"poisson","rate":0.5,"seed":1}`},
 		{Gamma{Rate: 5, Burstiness: 0.25, Seed: math.MaxUint64}, "gamma 5/s, burstiness 0.25, seed 18446744073709551615", `{"process":"gamma","rate":5,"burstiness":0.25,"seed":18446744073709551615}`},
+		{Weibull{Rate: 5, Shape: 0.5, Seed: 1}, "weibull 5/s, shape 0.5, seed 1", `{"process":"weibull","rate":5,"shape":0.5,"seed":1}`},
+		{
+			MMPP{Quiet: Step{5, 10 * time.Second}, Burst: Step{50, time.Second}, Seed: 1}, "mmpp 5/s for 10s and 50/s for 1s on average, seed 1",
+			`{"process":"mmpp","quiet":{"rate":5,"for_ns":10000000000},"burst":{"rate":50,"for_ns":1000000000},"seed":1}`,
+		},
+		{Ramp{From: 1, To: 10, Over: time.Minute, Seed: 1}, "ramp linearly from 1/s to 10/s over 1m0s, seed 1", `{"process":"ramp","from":1,"to":10,"over_ns":60000000000,"seed":1}`},
+		{
+			Ramp{From: 1, To: 10, Over: time.Minute, Exponential: true, Even: true}, "ramp exponentially from 1/s to 10/s over 1m0s, evenly spaced",
+			`{"process":"ramp","from":1,"to":10,"over_ns":60000000000,"exponential":true,"even":true,"seed":0}`,
+		},
+		{
+			Steps{Steps: []Step{{5, time.Minute}, {Rate: 10}}, Seed: 1}, "steps of 5/s for 1m0s, 10/s, seed 1",
+			`{"process":"steps","steps":[{"rate":5,"for_ns":60000000000},{"rate":10}],"seed":1}`,
+		},
+		{Sine{Mean: 10, Amplitude: 5, Period: 24 * time.Hour, Seed: 1}, "sine 10/s ± 5/s over 24h0m0s, seed 1", `{"process":"sine","mean":10,"amplitude":5,"period_ns":86400000000000,"seed":1}`},
+		{
+			Sine{Mean: 10, Amplitude: 5, Period: 24 * time.Hour, Phase: 6 * time.Hour, Even: true}, "sine 10/s ± 5/s over 24h0m0s, from 6h0m0s on, evenly spaced",
+			`{"process":"sine","mean":10,"amplitude":5,"period_ns":86400000000000,"phase_ns":21600000000000,"even":true,"seed":0}`,
+		},
 		{Replay{At: []time.Duration{0, time.Second}}, "replay of 2 instants over 1s", `{"process":"replay","at_ns":[0,1000000000]}`},
 		{Replay{At: []time.Duration{time.Minute}, Speed: 2.5}, "replay of 1 instants over 1m0s, at speed 2.5", `{"process":"replay","at_ns":[60000000000],"speed":2.5}`},
 	} {
@@ -165,7 +204,7 @@ func TestArrivalsPrintAndMarshal(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"process":"poisson","rate":-1}`:        "Poisson.Rate is -1, not between",
 		`{"process":"poisson","rate":1,"sed":1}`: `unknown field "sed"`,
-		`{"process":"poissson"}`:                 `"poissson", not one of constant, gamma, poisson, replay`,
+		`{"process":"poissson"}`:                 `"poissson", not one of constant, gamma, mmpp, poisson, ramp, replay, sine, steps, weibull`,
 		`{"rate":1}`:                             `"", not one of`,
 		`{"process":7}`:                          "process",
 		`[]`:                                     "arrivals",
@@ -183,7 +222,11 @@ func TestArrivalsPrintAndMarshal(t *testing.T) {
 }
 
 func BenchmarkArrivals(b *testing.B) {
-	for _, a := range []Arrivals{Constant{Rate: 1e4}, Poisson{Rate: 1e4}, Gamma{Rate: 1e4, Burstiness: 0.5}} {
+	for _, a := range []Arrivals{
+		Constant{Rate: 1e4}, Poisson{Rate: 1e4}, Gamma{Rate: 1e4, Burstiness: 0.5}, Weibull{Rate: 1e4, Shape: 0.5},
+		MMPP{Quiet: Step{1e4, time.Second}, Burst: Step{1e5, time.Second}}, Ramp{From: 1, To: 1e4, Over: time.Hour, Exponential: true},
+		Steps{Steps: []Step{{1e4, time.Hour}, {Rate: 1e5}}}, Sine{Mean: 1e4, Amplitude: 1e4, Period: 24 * time.Hour},
+	} {
 		b.Run(fmt.Sprintf("%T", a), func(b *testing.B) {
 			b.ReportAllocs()
 			n := 0

@@ -25,7 +25,7 @@
 // that is the client's own: without the wait for a place in flight.
 //
 // In real time, on Linux, a timer of the kernel's says when the next instant has come: requests leave within some tens of
-// microseconds where a core is free, and an idle client costs nothing. Elsewhere, and where no file descriptor is left for it,
+// microseconds where a core is free, and none spins until then. Elsewhere, and where no file descriptor is left for it,
 // Go's timers do, which on an idle Linux machine wake on whole milliseconds. What is due at one instant leaves as one burst.
 //
 // The report's Health says whether the client itself was the bottleneck, in which case the figures are not the server's.
@@ -38,6 +38,21 @@
 //
 // Where a target knows how its requests got there, Health.Network has the percentiles of each [Phase] of their way: the
 // wait for a connection, its opening, the writing, the first byte, the first token.
+//
+// # Arrivals
+//
+//	process    arrivals                                                          variance / mean of counts
+//	Constant   every 1/Rate                                                      0
+//	Poisson    without memory: many users who do not know of each other          1
+//	Gamma      gamma-distributed gaps, as vLLM's burstiness has them             1/Burstiness
+//	Weibull    Weibull-distributed gaps: bursts and long pauses, or steadier     Γ(1+2/Shape)/Γ(1+1/Shape)² − 1
+//	MMPP       Poisson, now at one rate, now at another: bursts that last        more than 1, by its formula
+//	Ramp       a rate that goes from one to another, linearly or exponentially   1 or, spaced evenly, 0
+//	Steps      one rate after the other, and pauses                              1 or, spaced evenly, 0
+//	Sine       a rate that swings, as over a day                                 1 or, spaced evenly, 0
+//	Replay     the instants of a trace, at any speed                             the trace's
+//
+// The last column is of long windows; where the rate varies, it is against that rate. Any other is an [ArrivalsFunc].
 //
 // Nothing is rescaled. A Poisson process of 20/s over a minute has 1,200 requests on average, and seldom exactly.
 // The same seed gives the same instants.

@@ -176,3 +176,55 @@ func ExampleDo() {
 	// Hello, world
 	// success stop
 }
+
+// A load that rises from 2 to 8 requests/s in three seconds and stays there, evenly spaced; without Even it would be a Poisson
+// process of that rate.
+func ExampleRamp() {
+	ramp := loadgen.Ramp{From: 2, To: 8, Over: 3 * time.Second, Even: true}
+	perSecond := map[time.Duration]int{}
+	for at := range ramp.Times() {
+		if at >= 5*time.Second {
+			break
+		}
+		perSecond[at.Truncate(time.Second)]++
+	}
+	fmt.Println(ramp)
+	fmt.Println(perSecond)
+	// Output:
+	// ramp linearly from 2/s to 8/s over 3s, evenly spaced
+	// map[0s:3 1s:5 2s:7 3s:8 4s:8]
+}
+
+// A service that is used by day: four times as much at the peak as at night. The run begins in the trough.
+func ExampleSine() {
+	day := loadgen.Sine{Mean: 5, Amplitude: 3, Period: 24 * time.Hour, Phase: 18 * time.Hour, Seed: 1}
+	quarters := make([]int, 4)
+	for at := range day.Times() {
+		if at >= 24*time.Hour {
+			break
+		}
+		quarters[at/(6*time.Hour)]++
+	}
+	fmt.Println(day)
+	fmt.Println(quarters)
+	// Output:
+	// sine 5/s ± 3/s over 24h0m0s, from 18h0m0s on, seed 1
+	// [66422 149554 148819 67185]
+}
+
+// Five users a second, and now and then, for two seconds on average, ten times as many.
+func ExampleMMPP() {
+	bursts := loadgen.MMPP{Quiet: loadgen.Step{Rate: 5, For: 30 * time.Second}, Burst: loadgen.Step{Rate: 50, For: 2 * time.Second}, Seed: 1}
+	n := 0
+	for at := range bursts.Times() {
+		if at >= time.Hour {
+			break
+		}
+		n++
+	}
+	fmt.Println(bursts)
+	fmt.Println(n, "requests in an hour")
+	// Output:
+	// mmpp 5/s for 30s and 50/s for 2s on average, seed 1
+	// 28209 requests in an hour
+}
