@@ -42,8 +42,8 @@ func bench(ctx context.Context, o *options, stderr io.Writer) (_ *goodput.Report
 		Timeout:  o.timeout,
 		Seed:     o.seed,
 	}
-	if o.rate > 0 {
-		plan.Arrivals = loadgen.Poisson{Rate: o.rate}
+	if o.arrivals != nil {
+		plan.Arrivals = o.arrivals
 		if o.capped {
 			plan.MaxInFlight, plan.Overflow = o.concurrency, loadgen.Wait
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/llmsim"
 )
 
@@ -94,6 +95,8 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 	for _, args := range []string{
 		"--slo avg(ttft)<2s", "--slo ttft<2s", "--requests -1", "--requests 0", "--concurrency 0", "--rate -2", "--timeout 0s",
 		"--slo-seconds 0", "--slo-seconds 5 --slo e2e_p95<5s", "--timeout-seconds 0", "--timeout-seconds 3 --timeout 3s",
+		"--arrivals poisson", "--rate 1 --arrivals gamma", "--rate 1 --arrivals gamma:x", "--rate 1 --arrivals gamma:0", "--rate 1 --arrivals poisson:1",
+		`--rate 1 --arrivals {"process":"constant","rate":1}`, `--arrivals {"process":"constant","rate":0}`,
 		"--prompts f --input-tokens 3", "--no-such-option", "http://127.0.0.1/v1",
 	} {
 		var argv []string
@@ -126,6 +129,21 @@ func TestAliases(t *testing.T) {
 	assert.Equal(t, 16, o.concurrency)
 	assert.Equal(t, "e2e p95 < 5s", o.slo.String())
 	assert.Equal(t, 30*time.Second, o.timeout)
+}
+
+func TestArrivals(t *testing.T) {
+	for args, want := range map[string]loadgen.Arrivals{
+		"":                                nil,
+		"--rate 5":                        loadgen.Poisson{Rate: 5},
+		"--rate 5 --arrivals constant":    loadgen.Constant{Rate: 5},
+		"--rate 5 --arrivals gamma:0.5":   loadgen.Gamma{Rate: 5, Burstiness: 0.5},
+		"--rate 5 --arrivals weibull:0.5": loadgen.Weibull{Rate: 5, Shape: 0.5},
+		`--arrivals {"process":"sine","mean":5,"amplitude":4,"period_ns":60000000000}`: loadgen.Sine{Mean: 5, Amplitude: 4, Period: time.Minute},
+	} {
+		o, err := parse(strings.Fields(args), os.Getenv, &bytes.Buffer{})
+		require.NoError(t, err, args)
+		assert.Equal(t, want, o.arrivals, args)
+	}
 }
 
 func TestFilesThatAreWritten(t *testing.T) {

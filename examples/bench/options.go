@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -18,7 +21,8 @@ type options struct {
 	requests     int
 	concurrency  int
 	rate         float64
-	capped       bool // --concurrency was given beside --rate
+	arrivals     loadgen.Arrivals // nil: as fast as concurrency allows
+	capped       bool             // --concurrency was given beside --rate
 	slo          slo.SLO
 	timeout      time.Duration
 	warmup       time.Duration
@@ -58,7 +62,9 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 	}
 	f.IntVar(&o.requests, "requests", 200, "how many requests to make; 0 with --duration: as many as it takes")
 	f.IntVar(&o.concurrency, "concurrency", 16, "how many to keep in flight; with --rate, how many at most")
-	f.Float64Var(&o.rate, "rate", 0, "requests/s on average, arriving at random (Poisson); 0: as fast as --concurrency allows")
+	f.Float64Var(&o.rate, "rate", 0, "requests/s on average, arriving as --arrivals says; 0: as fast as --concurrency allows")
+	arrivals := f.String("arrivals", "poisson", "how requests arrive at --rate: poisson, constant, gamma:BURSTINESS or weibull:SHAPE; or, without --rate, arrivals of package loadgen\n"+
+		`as JSON, such as {"process":"ramp","from":1,"to":20,"over_ns":60000000000}`)
 	f.TextVar(&o.slo, "slo", slo.MustParse("e2e p95 < 5s"), "the service-level objective, such as 'ttft p95 < 800ms, e2e p95 < 8s, error_rate < 1%'")
 	seconds := f.Float64("slo-seconds", 0, "the same as --slo 'e2e p95 < SECONDS s'")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "of one request, from when it was due")
@@ -127,5 +133,47 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 	case o.prompts != "" && o.inputTokens > 0:
 		return nil, errors.New("--prompts and --input-tokens both say what to send: give one")
 	}
+	if o.rate > 0 || given["arrivals"] {
+		a, err := process(*arrivals, o.rate)
+		if err != nil {
+			return nil, fmt.Errorf("--arrivals: %w", err)
+		}
+		o.arrivals = a
+	}
 	return o, nil
+}
+
+// process is the arrivals of that name at a rate, or those that are written out.
+func process(text string, rate float64) (loadgen.Arrivals, error) {
+	if strings.HasPrefix(text, "{") {
+		if rate != 0 {
+			return nil, errors.New("they have rates of their own: leave --rate out")
+		}
+		return loadgen.UnmarshalArrivals([]byte(text))
+	}
+	name, arg, some := strings.Cut(text, ":")
+	shape, err := strconv.ParseFloat(arg, 64)
+	if some && err != nil {
+		return nil, fmt.Errorf("%q is no number", arg)
+	}
+	var a interface {
+		loadgen.Arrivals
+		Validate() error
+	}
+	switch {
+	case name == "poisson" && !some:
+		a = loadgen.Poisson{Rate: rate}
+	case name == "constant" && !some:
+		a = loadgen.Constant{Rate: rate}
+	case name == "gamma" && some:
+		a = loadgen.Gamma{Rate: rate, Burstiness: shape}
+	case name == "weibull" && some:
+		a = loadgen.Weibull{Rate: rate, Shape: shape}
+	default:
+		return nil, fmt.Errorf("%q is not poisson, constant, gamma:BURSTINESS, weibull:SHAPE or JSON", text)
+	}
+	if rate == 0 {
+		return nil, fmt.Errorf("%s wants a --rate", name)
+	}
+	return a, a.Validate()
 }
