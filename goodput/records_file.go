@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/goodputkit/goodputkit/slo"
@@ -103,6 +104,7 @@ var footerStart = []byte(`{"footer":`)
 type windowLine struct {
 	Window   *[2]*int64 `json:"window_ns,omitempty"`
 	Included bool       `json:"window_end_included,omitempty"`
+	Warmup   int64      `json:"warmup_ns,omitempty"`
 }
 
 func lineOfWindow(w Window, epoch time.Time) (windowLine, error) {
@@ -124,6 +126,7 @@ func lineOfWindow(w Window, epoch time.Time) (windowLine, error) {
 		}
 		line.Window[1], line.Included = &to, w.ToIncluded
 	}
+	line.Warmup = int64(math.Round(w.WarmupS * 1e9))
 	return line, nil
 }
 
@@ -135,7 +138,10 @@ func (l windowLine) window(epoch time.Time) (Window, error) {
 	if from == nil || !inNanos(*from) || to != nil && (*to < *from || !inNanos(*to)) {
 		return Window{}, errors.New("window_ns is not [from, to] with from ≤ to")
 	}
-	w := Window{Kind: SteadyState, From: epoch.Add(time.Duration(*from))}
+	if l.Warmup < 0 || !inNanos(l.Warmup) {
+		return Window{}, errors.New("warmup_ns is below 0, or over 100 years")
+	}
+	w := Window{Kind: SteadyState, From: epoch.Add(time.Duration(*from)), WarmupS: time.Duration(l.Warmup).Seconds()}
 	if w.Open = to == nil; !w.Open {
 		w.To, w.ToIncluded = epoch.Add(time.Duration(*to)), l.Included
 	}

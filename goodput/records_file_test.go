@@ -244,6 +244,7 @@ func TestReadRecordsRefuses(t *testing.T) {
 		{"no SLO beside the classes", strings.Replace(file, `"slo"`, `"old"`, 1), nil, "line 1: header: no slo", 0},
 		{"bad SLO", strings.Replace(file, "p95 < 2s", "p95 < 2", 1), nil, "line 1: header: ", 0},
 		{"window turned round", strings.Replace(file, "[1000000000,null]", "[1,0]", 1), nil, "line 1: window_ns is not [from, to]", 0},
+		{"negative warm-up", strings.Replace(file, `[1000000000,null]`, `[1000000000,null],"warmup_ns":-1`, 1), nil, "line 1: warmup_ns is below 0", 0},
 		{"window with no start", strings.Replace(file, "[1000000000,null]", "[null,0]", 1), nil, "line 1: window_ns is not [from, to]", 0},
 		{"confidence", strings.Replace(file, `"start"`, `"confidence":-1,"start"`, 1), nil, "line 1: header: confidence is not between 0 and 1", 0},
 		{"class without a name", strings.Replace(file, `{"chat"`, `{""`, 1), nil, "line 1: header: slo: class", 0},

@@ -39,6 +39,7 @@ func ReadReport(r io.ReadSeeker, opts ...ReadOption) (*Report, error) {
 	}
 	report := a.Report()
 	report.Health = rr.footer.Health
+	report.setWarmup(rr.footer.Window.WarmupS)
 	for _, w := range rr.footer.Warnings {
 		report.Warnings = append(report.Warnings, parseWarning(w))
 	}

@@ -19,7 +19,7 @@ import (
 // window_ns is the steady state, [from, to) in nanoseconds from start, or with to in it where window_end_included says
 // so; null for to: not known yet. Without it the window is the whole run. The footer's takes the place of the header's.
 // Other keys are classes (SLO by class), slo_name, class_slo_names, confidence and about in the header; left_out, health
-// (a [ClientHealth]) and warnings in the footer.
+// (a [ClientHealth]), warnings and warmup_ns (how long there had been load before the window) in the footer.
 //
 // The methods may be called from any goroutine; the records stand in the order of the calls. They go through a buffer
 // of 64 KiB, so that a Write may have to wait for the writer below.

@@ -95,8 +95,19 @@ type Window struct {
 	Kind       WindowKind `json:"kind"`
 	From       time.Time  `json:"from,omitzero"` // RFC 3339, ns; not in JSON where nothing was observed
 	To         time.Time  `json:"to,omitzero"`
-	ToIncluded bool       `json:"to_included"`    // whether what starts or ends at To is inside
-	Open       bool       `json:"open,omitempty"` // the steady state has no end yet; To is then the last instant observed
+	ToIncluded bool       `json:"to_included"`        // whether what starts or ends at To is inside
+	Open       bool       `json:"open,omitempty"`     // the steady state has no end yet; To is then the last instant observed
+	WarmupS    float64    `json:"warmup_s,omitempty"` // how long there had been load before From, s; 0: none, or nobody said
+}
+
+// SetWarmup says in the report, and in those of its classes, for how long there had been load before the window.
+func (r *Report) SetWarmup(d time.Duration) { r.setWarmup(d.Seconds()) }
+
+func (r *Report) setWarmup(s float64) {
+	r.Window.WarmupS = s
+	for _, c := range r.Classes {
+		c.setWarmup(s)
+	}
 }
 
 // Verdict is what the sample lets one say of the system, where Holds only speaks of the sample.

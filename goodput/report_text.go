@@ -336,6 +336,9 @@ func (r *Report) textCounted() string {
 		case !w.ToIncluded:
 			when += ", its end not included"
 		}
+		if w.WarmupS > 0 {
+			when += ", after a warm-up of " + figure.Seconds(w.WarmupS)
+		}
 	}
 	text := figure.Wrap(label("Window"), when, textWidth)
 	text += figure.Wrap(label("Counted"), "attainment, objectives and percentiles over what started in the window, rates over what ended in it; percentiles are of successes alone", textWidth)

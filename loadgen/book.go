@@ -79,6 +79,10 @@ func (b *Book) advance(now time.Time) {
 	if now.After(b.now) {
 		b.now = now
 	}
+	if t := b.sched.transient; t != nil && !b.sched.warm && t.due(b.now) {
+		b.tally.decide(b.sched, t.deadline, false)
+		b.tally.follow(b.sched, b.now)
+	}
 }
 
 // full says that no more requests may be in flight.

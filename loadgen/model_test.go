@@ -304,11 +304,13 @@ func randomPlan(r *rand.Rand) (p Plan, workload int, cut time.Duration) {
 			p.RampUp = ms(1000)
 		}
 	}
-	switch r.IntN(3) {
+	switch r.IntN(4) {
 	case 0:
 		p.Warmup = ms(1500)
 	case 1:
 		p.WarmupRequests = 1 + r.IntN(30)
+	case 2:
+		p.Warmup = WarmupAuto
 	}
 	if r.IntN(2) == 0 {
 		p.Duration = ms(4000)
@@ -369,6 +371,12 @@ func TestRunnersAgree(t *testing.T) {
 				if name == "late" && (p.WarmupRequests > 0 || p.Requests > 0 && p.Cooldown+time.Duration(p.CooldownRequests) > 0) {
 					return rs // turns whose Start the client hears of late are not counted in order of Start
 				}
+				p := p
+				if p.Warmup == WarmupAuto {
+					if p.Warmup = res.Warmup; p.Warmup == 0 { // the run ended in it, or half of its Requests came at once
+						return rs
+					}
+				}
 				ref, ok := p.reference(rs, start, workload, p.Seed, wasCut, 100*time.Millisecond)
 				if !ok {
 					assert.Zero(t, res.Report.Offered, name)
@@ -389,7 +397,7 @@ func TestRunnersAgree(t *testing.T) {
 			}
 			res, err := simulateUntil(t.Context(), p, &delays{do: randomBehaviour(seed)}, forever)
 			require.NoError(t, err)
-			virtual := check("virtual", res, &file, time.Unix(0, 0), cut)
+			virtual, warmup := check("virtual", res, &file, time.Unix(0, 0), cut), res.Warmup
 
 			synctest.Test(t, func(t *testing.T) {
 				var file bytes.Buffer
@@ -400,6 +408,7 @@ func TestRunnersAgree(t *testing.T) {
 				res, err := Run(ctx, (&delays{do: randomBehaviour(seed)}).target(), p)
 				require.NoError(t, err)
 				bubble := check("bubble", res, &file, start, cut)
+				assert.Equal(t, warmup, res.Warmup)
 				require.Len(t, bubble, len(virtual))
 				for i, r := range bubble {
 					v := *virtual[i]

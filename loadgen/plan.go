@@ -76,7 +76,7 @@ type Plan struct {
 	Repeat   bool               // begin the Workload again where it ends
 
 	Requests         int           // so many arrivals after the warm-up; 0: no bound
-	Warmup           time.Duration // arrivals of this time at the beginning come before Duration, and are not among Requests
+	Warmup           time.Duration // arrivals of this time at the beginning come before Duration, and are not among Requests; WarmupAuto finds out how long
 	WarmupRequests   int           // the same by count, in place of Warmup
 	Duration         time.Duration // of the arrivals after the warm-up; 0: no bound
 	Cooldown         time.Duration // arrivals of this time come after Requests or Duration; 0: none
@@ -122,7 +122,7 @@ func (p Plan) Validate() error {
 		{"Requests", int64(p.Requests)}, {"Warmup", int64(p.Warmup)}, {"WarmupRequests", int64(p.WarmupRequests)},
 		{"Duration", int64(p.Duration)}, {"Cooldown", int64(p.Cooldown)}, {"CooldownRequests", int64(p.CooldownRequests)}, {"Timeout", int64(p.Timeout)}, {"Drain", int64(p.Drain)}, {"MaxInFlight", int64(p.MaxInFlight)},
 	} {
-		if f.v < 0 {
+		if f.v < 0 && !(f.name == "Warmup" && p.Warmup == WarmupAuto) {
 			return refuse(f.name, "%d is negative", f.v)
 		}
 	}
@@ -169,7 +169,7 @@ func (p *Plan) checkOverflow() error {
 
 func (p *Plan) checkBounds() error {
 	switch {
-	case p.Warmup > 0 && p.WarmupRequests > 0:
+	case p.Warmup != 0 && p.WarmupRequests > 0:
 		return refuse("WarmupRequests", "the warm-up has a length (Warmup) or a count, not both")
 	case p.Cooldown > 0 && p.CooldownRequests > 0:
 		return refuse("CooldownRequests", "the cool-down has a length (Cooldown) or a count, not both")
@@ -187,7 +187,7 @@ func (p *Plan) checkBounds() error {
 	for _, f := range []struct {
 		name string
 		d    time.Duration
-	}{{"Warmup", p.Warmup}, {"Duration", p.Duration}, {"Cooldown", p.Cooldown}, {"Timeout", p.Timeout}, {"Drain", p.Drain}, {"RampUp", p.RampUp}, {"ThinkTime", p.ThinkTime}} {
+	}{{"Warmup", max(0, p.Warmup)}, {"Duration", p.Duration}, {"Cooldown", p.Cooldown}, {"Timeout", p.Timeout}, {"Drain", p.Drain}, {"RampUp", p.RampUp}, {"ThinkTime", p.ThinkTime}} {
 		const most = 100 * 365 * 24 * time.Hour
 		if f.d > most || f.d > rest {
 			return refuse(f.name, "%v is too long", f.d)
@@ -246,7 +246,7 @@ func (p *Plan) load() string {
 
 // steady says that the window is the steady state and not the whole run.
 func (p *Plan) steady() bool {
-	return p.Duration > 0 || p.Warmup > 0 || p.WarmupRequests > 0 || p.Cooldown > 0 || p.CooldownRequests > 0
+	return p.Duration > 0 || p.Warmup != 0 || p.WarmupRequests > 0 || p.Cooldown > 0 || p.CooldownRequests > 0
 }
 
 // ErrNotGiven is wrapped by the error of a plan whose SLO needs a metric that the target cannot give.

@@ -37,7 +37,7 @@ type Progress struct {
 	acc *goodput.Accumulator
 }
 
-// Report is the report of the window so far. It is nil in a warm-up by count.
+// Report is the report of the window so far. It is nil in a warm-up by count and in one whose end is to be found.
 func (p Progress) Report() *goodput.Report {
 	if p.acc == nil {
 		return nil

@@ -15,6 +15,7 @@ var (
 	ErrInWarmup    = errors.New("the run ended in its warm-up")
 	ErrInputTokens = errors.New("the server counted other input tokens than were asked for")
 	ErrShortWarmup = errors.New("the warm-up is shorter than requests take")
+	ErrTransient   = errors.New("no end of the transient was found: the window may have a part of it")
 	ErrRampUp      = errors.New("workers were still being started in the window")
 	ErrArrivals    = errors.New("the arrivals were not in order")
 	ErrSessions    = errors.New("sessions ended before their last turn")
@@ -33,12 +34,15 @@ var errAbandoned = errors.New("the runner ended while requests were in flight")
 // Result is what a run found.
 type Result struct {
 	// Report has the client's health in it, and the run's warnings beside those of package goodput: ErrCut, ErrInWarmup,
-	// ErrInputTokens, ErrShortWarmup, ErrRampUp, ErrArrivals, ErrSessions, ErrProgress.
+	// ErrInputTokens, ErrShortWarmup, ErrTransient, ErrRampUp, ErrArrivals, ErrSessions, ErrProgress.
 	Report *goodput.Report
 	// Cut is why the run was cut off before its plan was carried out: the cause of its context. nil: it was not.
 	Cut error
 	// Elapsed is how long the run took, from its start to the end of its last request, or to where it was cut off.
 	Elapsed time.Duration
+	// Warmup is how long the warm-up took: the window begins so long after the start of the run. 0 where the window is the
+	// whole run, or the run ended in its warm-up.
+	Warmup time.Duration
 }
 
 // inputTokensOff says how far the server's count of input tokens may be from what was asked for: one in so many.
@@ -47,7 +51,10 @@ const inputTokensOff = 10
 // result is what the run found, and what is to be said of it. Nothing is observed any more.
 func (t *tally) result(b *Book) (*Result, error) {
 	s := b.sched
-	s.outOfTime()                // a closed loop whose workers would all begin after it, for one
+	s.outOfTime() // a closed loop whose workers would all begin after it, for one
+	if s.transient != nil && !s.warm {
+		t.decide(s, b.now, true)
+	}
 	if t.acc == nil && !s.warm { // the warm-up never ended
 		t.acc = t.accumulator(goodput.WithWindow(b.now, time.Time{}))
 		t.shutWindow(b.now, false)
@@ -58,13 +65,20 @@ func (t *tally) result(b *Book) (*Result, error) {
 	}
 	r := t.acc.Report()
 	r.Health = t.health()
+	if t.plan.steady() && s.warm {
+		r.SetWarmup(s.from.Sub(b.start))
+	}
 	own := t.warnings(b, r)
 	r.Warnings = append(r.Warnings, own...)
 	err := t.failure(b)
 	if e := t.closeRecords(r, own); err == nil {
 		err = e
 	}
-	return &Result{Report: r, Cut: b.cut, Elapsed: b.now.Sub(b.start)}, err
+	res := &Result{Report: r, Cut: b.cut, Elapsed: b.now.Sub(b.start)}
+	if t.plan.steady() && s.warm {
+		res.Warmup = s.from.Sub(b.start)
+	}
+	return res, err
 }
 
 // warnings are what the run has to say of itself.
@@ -79,8 +93,11 @@ func (t *tally) warnings(b *Book, r *goodput.Report) (ws []error) {
 	if t.plan.steady() {
 		from := s.from.Sub(b.start)
 		switch p99 := r.Percentiles[string(slo.E2E)].P99; {
-		case s.counted == 0:
+		case !s.warm || s.counted == 0:
 			warn(ErrInWarmup, "no request began after it")
+		case s.transient != nil && s.transient.missed:
+			warn(ErrTransient, "the warm-up ended after %v at the latest", from)
+		case s.transient != nil: // was found in full view of how long requests take
 		case from.Seconds() < p99:
 			warn(ErrShortWarmup, "%v, where the P99 of e2e is %v: the window has requests that found the system emptier than it was to become", from, seconds(p99))
 		}

@@ -37,24 +37,25 @@ type schedule struct {
 	unsent   int       // their turns that were never due, at least
 	why      error     // the first of them ended
 
-	offered  int       // requests so far
-	counted  int       // of them after the warm-up
-	last     time.Time // the latest Start
-	tied     int       // requests with that very Start
-	fallen   int       // arrivals that came before the one before them
-	from     time.Time // w0, once warm
-	warm     bool      // it is known when the warm-up ends
-	closed   bool      // it is known when the window ends
-	end      time.Time // when, once closed
-	included bool      // what starts or ends at end is still inside
-	cooling  int       // requests in the cool-down
-	over     bool      // the arrivals have ended
-	stop     time.Time // when, once over
+	offered   int        // requests so far
+	counted   int        // of them after the warm-up
+	last      time.Time  // the latest Start
+	tied      int        // requests with that very Start
+	fallen    int        // arrivals that came before the one before them
+	from      time.Time  // w0, once warm
+	transient *transient // nil: the plan says itself when it is over
+	warm      bool       // it is known when the warm-up ends
+	closed    bool       // it is known when the window ends
+	end       time.Time  // when, once closed
+	included  bool       // what starts or ends at end is still inside
+	cooling   int        // requests in the cool-down
+	over      bool       // the arrivals have ended
+	stop      time.Time  // when, once over
 }
 
 func newSchedule(p *Plan, start time.Time, r *readers) *schedule {
 	s := &schedule{plan: p, start: start, at: start, last: start, workload: p.requests(r), arrivals: p.arrivals(r), behind: true}
-	if p.WarmupRequests == 0 {
+	if s.transient = newTransient(p, start); s.transient == nil && p.WarmupRequests == 0 {
 		s.warm, s.from = true, start.Add(p.Warmup)
 	}
 	s.ahead()
@@ -181,13 +182,24 @@ func (s *schedule) giveUp() {
 // warmUntil notes that the next request starts at at, which ends a warm-up by count. Requests that started at that very
 // instant are in the window too.
 func (s *schedule) warmUntil(at time.Time) {
-	if s.warm || s.offered < s.plan.WarmupRequests {
+	if s.warm || s.transient != nil || s.offered < s.plan.WarmupRequests {
 		return
 	}
 	s.warm, s.from = true, later(at, s.last)
 	if s.from.Equal(s.last) {
 		s.counted = s.tied
 	}
+}
+
+// warmFrom notes where the steady state was found to begin.
+func (s *schedule) warmFrom(at time.Time) {
+	s.warm, s.from, s.counted = true, at, 0
+	for _, start := range s.transient.starts {
+		if !start.Before(at) {
+			s.counted++
+		}
+	}
+	s.transient.starts = nil
 }
 
 // bound is the end of Duration, where there is one and it is known.
@@ -328,9 +340,12 @@ func (s *schedule) count(start time.Time) {
 		s.tied++
 	}
 	s.offered++
+	if s.transient != nil && !s.warm {
+		s.transient.took(s.plan, start)
+	}
 	if s.closed && (s.included || !start.Before(s.end)) {
 		s.cooling++
-	} else if s.warm && !start.Before(s.from) {
+	} else if s.transient != nil && !s.warm || s.warm && !start.Before(s.from) { // nobody knows how many of the former are to count: no more than all
 		s.counted++
 	}
 	if s.plan.Requests > 0 && s.counted >= s.plan.Requests {

@@ -53,7 +53,7 @@ func newTally(p *Plan, d Description, start time.Time) (*tally, error) {
 	if d.Name != "" {
 		h.About["target"] = clean(d.Name)
 	}
-	if p.steady() && p.WarmupRequests == 0 {
+	if p.steady() && p.WarmupRequests == 0 && p.Warmup != WarmupAuto {
 		h.Window = goodput.Window{Kind: goodput.SteadyState, From: start.Add(p.Warmup), Open: true}
 	}
 	var err error
@@ -89,6 +89,18 @@ func (t *tally) follow(s *schedule, now time.Time) {
 	}
 	clear(t.held[len(kept):])
 	t.held = kept
+}
+
+// decide finds where the steady state begins. last: it is too late to begin it without having found it.
+func (t *tally) decide(s *schedule, deadline time.Time, last bool) {
+	from, ok := steadyFrom(t.start, deadline, t.held)
+	if !ok {
+		if s.transient.missed = true; last {
+			return
+		}
+		from = deadline
+	}
+	s.warmFrom(from)
 }
 
 // early says that it is not known yet on which side of the window's beginning or end r has ended.

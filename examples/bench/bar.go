@@ -38,6 +38,8 @@ func (b *bar) show(p loadgen.Progress) {
 	switch {
 	case p.Warmup:
 		phase = "warming up, "
+	case p.Cooldown:
+		phase = "cooling down, "
 	case p.Drain:
 		phase = "draining, "
 	}

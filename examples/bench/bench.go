@@ -39,6 +39,7 @@ func bench(ctx context.Context, o *options, stderr io.Writer) (_ *goodput.Report
 		Requests: o.requests,
 		Warmup:   o.warmup,
 		Duration: o.duration,
+		Cooldown: o.cooldown,
 		Timeout:  o.timeout,
 		Seed:     o.seed,
 	}

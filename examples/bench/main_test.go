@@ -146,6 +146,23 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
+func TestWarmupAndCooldown(t *testing.T) {
+	url := serve(t, llmsim.NewFixedServer(0, 0))
+	status, out, errs := call(t, url+"/v1", "--requests", "400", "--rate", "100000", "--slo", "ttft p50 < 1h", "--warmup", "auto", "--cooldown", "1ms")
+	require.Contains(t, answered, status, errs)
+	assert.Contains(t, out, "steady state")
+	assert.Contains(t, out, "400 offered")
+	for _, bad := range []string{"soon", "-1s"} {
+		status, _, errs := call(t, url+"/v1", "--warmup", bad)
+		assert.Equal(t, exitUsage, status)
+		assert.Contains(t, errs, "warmup")
+	}
+	o, err := parse([]string{"--warmup", "3s", "--cooldown", "2s"}, os.Getenv, &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Equal(t, 3*time.Second, o.warmup)
+	assert.Equal(t, 2*time.Second, o.cooldown)
+}
+
 func TestFilesThatAreWritten(t *testing.T) {
 	url := serve(t, llmsim.NewFixedServer(0, 0))
 	dir := t.TempDir()

@@ -25,7 +25,8 @@ type options struct {
 	capped       bool             // --concurrency was given beside --rate
 	slo          slo.SLO
 	timeout      time.Duration
-	warmup       time.Duration
+	warmup       time.Duration // loadgen.WarmupAuto for "auto"
+	cooldown     time.Duration
 	duration     time.Duration
 	prompts      string
 	inputTokens  int
@@ -69,7 +70,8 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 	seconds := f.Float64("slo-seconds", 0, "the same as --slo 'e2e p95 < SECONDS s'")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "of one request, from when it was due")
 	timeoutSeconds := f.Float64("timeout-seconds", 0, "the same as --timeout, in seconds")
-	f.DurationVar(&o.warmup, "warmup", 0, "how long to run before measuring")
+	f.Func("warmup", "how long to run before measuring, such as 10s; auto: until the end of the transient is found (default 0s)", o.setWarmup)
+	f.DurationVar(&o.cooldown, "cooldown", 0, "how long to keep the load up after measuring")
 	f.DurationVar(&o.duration, "duration", 0, "how long to measure; 0: until --requests are done")
 	f.StringVar(&o.prompts, "prompts", "", "file of prompts, as JSON lines or in ShareGPT's form; they are used again when they run out")
 	f.IntVar(&o.inputTokens, "input-tokens", 0, "without --prompts: prompts of about so many tokens")
@@ -126,8 +128,8 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 		return nil, fmt.Errorf("--rate is %v: want a number of requests/s", o.rate)
 	case o.timeout <= 0:
 		return nil, fmt.Errorf("--timeout is %v: want more than 0", o.timeout)
-	case o.warmup < 0 || o.duration < 0:
-		return nil, errors.New("--warmup and --duration cannot be negative")
+	case o.cooldown < 0 || o.duration < 0:
+		return nil, errors.New("--cooldown and --duration cannot be negative")
 	case o.inputTokens < 0 || o.outputTokens < 0:
 		return nil, errors.New("--input-tokens and --output-tokens cannot be negative")
 	case o.prompts != "" && o.inputTokens > 0:
@@ -176,4 +178,15 @@ func process(text string, rate float64) (loadgen.Arrivals, error) {
 		return nil, fmt.Errorf("%s wants a --rate", name)
 	}
 	return a, a.Validate()
+}
+
+func (o *options) setWarmup(text string) (err error) {
+	if text == "auto" {
+		o.warmup = loadgen.WarmupAuto
+		return nil
+	}
+	if o.warmup, err = time.ParseDuration(text); err == nil && o.warmup < 0 {
+		err = errors.New("it cannot be negative")
+	}
+	return err
 }
