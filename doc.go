@@ -9,6 +9,7 @@
 //	examples/                programs and tests to copy from (a module of its own)
 //	loadgen/                 makes load, yields records
 //	    loadgen/openai       OpenAI-compatible endpoints as a target
+//	    loadgen/httptarget   any HTTP service as a target
 //	    loadgen/llmsim       a simulated LLM engine: as a server, as a target, in virtual time
 //	    loadgen/workload     prompts, length distributions, trace files
 //	goodput/                 records in, report out

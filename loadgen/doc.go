@@ -60,8 +60,8 @@
 // # Targets
 //
 // A [Target] performs one request and tells a [Trace] what happened when: the first byte, each token, what the server
-// counted. Package openai has one for OpenAI-compatible endpoints, package llmsim a simulated one; a [TargetFunc] makes
-// one of a function. The error that it returns becomes the request's outcome:
+// counted. Package openai has one for OpenAI-compatible endpoints, package httptarget one for any HTTP service, package
+// llmsim a simulated one; a [TargetFunc] makes one of a function. The error that it returns becomes the request's outcome:
 //
 //	nil                                          success, or empty: no token from a target that declares them
 //	Fail(outcome, detail)                        that outcome

@@ -30,8 +30,7 @@ type Body struct {
 
 // NewBody is the body of resp, decoded where it is gzip. It tells trace of the first byte.
 func NewBody(resp *http.Response, trace *loadgen.Trace) *Body {
-	in := &Body{body: resp.Body, trace: trace}
-	in.plain = wire{in}
+	in := NewRawBody(resp, trace)
 	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
 	case "gzip", "x-gzip":
@@ -39,6 +38,13 @@ func NewBody(resp *http.Response, trace *loadgen.Trace) *Body {
 	default:
 		in.plain = unreadable{loadgen.Fail(goodput.Malformed, "the content encoding is neither identity nor gzip")}
 	}
+	return in
+}
+
+// NewRawBody is the body of resp as it came, encoded or not.
+func NewRawBody(resp *http.Response, trace *loadgen.Trace) *Body {
+	in := &Body{body: resp.Body, trace: trace}
+	in.plain = wire{in}
 	return in
 }
 

@@ -33,7 +33,8 @@ func (f *failure) Unwrap() error { return f.err }
 // IsLoss says whether err is the connection's, and not an outcome that was found in the answer.
 func IsLoss(err error) bool {
 	var found *loadgen.OutcomeError
-	return !errors.As(err, &found)
+	var status *loadgen.StatusError
+	return !errors.As(err, &found) && !errors.As(err, &status)
 }
 
 // Lost is the error of a request whose connection failed with err; an outcome stays as it is. request is the body that

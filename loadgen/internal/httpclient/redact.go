@@ -166,16 +166,16 @@ func (r *Redactor) withoutTexts(s string, request []byte) string {
 		for _, name := range r.texts {
 			s = withoutValue(s, doc.Get(name))
 		}
-	case len(request) <= maxQuoted && doc.Type == gjson.JSON && Valid(request):
+	case len(request) <= MaxQuoted && doc.Type == gjson.JSON && Valid(request):
 		s = withoutValue(s, doc)
 	default:
-		s = withoutText(s, string(request[:min(len(request), maxQuoted)]))
+		s = withoutText(s, string(request[:min(len(request), MaxQuoted)]))
 	}
 	return s
 }
 
-// maxQuoted is how much of a body of any kind is compared with what the server says, bytes.
-const maxQuoted = 1 << 20
+// MaxQuoted is how much of a body of any kind is compared with what the server says, bytes.
+const MaxQuoted = 1 << 20
 
 func withoutValue(s string, v gjson.Result) string {
 	switch {
