@@ -3,7 +3,8 @@
 // There are three sources. Each is read and checked before the run, so that a mistake is an error at once and not half a
 // run. Its method Requests then gives the requests, as often as they are wanted and to any number of goroutines.
 //
-//   - [Prompts], from a file of JSON lines or in ShareGPT's format: [OpenPrompts].
+//   - [Prompts], from a file of JSON lines or in ShareGPT's format: [OpenPrompts]. Conversations of several turns become
+//     sessions: [WithSessions].
 //   - [Synthetic], random words whose lengths follow laws: [NewSynthetic] with a [Shape], of which [AzureConversation]
 //     and [AzureCode] are those of public traces.
 //   - [Trace], instants and lengths that were seen, in Azure's or Mooncake's format: [OpenTrace]. Its Arrivals

@@ -158,3 +158,27 @@ func ExampleWithoutSalt() {
 	}
 	// Output: Name three rivers.
 }
+
+// A conversation of two turns: the second question comes about eight seconds after the answer to the first, and carries
+// what the server has answered in place of what the file has.
+func ExampleWithSessions() {
+	file := `{"conversations": [
+		{"from": "human", "value": "Where does the Rhine rise?"}, {"from": "gpt", "value": "In the Alps."},
+		{"from": "human", "value": "Where does it end?"}, {"from": "gpt", "value": "In the North Sea."}]}`
+	p, err := workload.ReadPrompts("sharegpt", strings.NewReader("["+file+"]"),
+		workload.WithSessions(workload.LogNormal{Median: 8000, Sigma: 0.3}), workload.WithSeed(1), workload.WithoutSalt())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for first := range p.Requests() {
+		next, think := first.Next(loadgen.Answer{Text: "In Graubünden."}) // as a run does
+		fmt.Println(first.Prompt)
+		fmt.Println(next.Messages[1].Content, "…", think)
+		fmt.Println(next.Messages[2].Content)
+	}
+	// Output:
+	// Where does the Rhine rise?
+	// In Graubünden. … 7.152s
+	// Where does it end?
+}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/loadgen"
 )
 
 func addFiles(f *testing.F, names ...string) {
@@ -45,14 +47,27 @@ func requireSameError(t *testing.T, whole, byByte error) {
 	require.EqualError(t, byByte, whole.Error())
 }
 
+// unfold is the requests and all later turns of their sessions, without the functions that say these.
+func unfold(reqs []*loadgen.Request) (all []*loadgen.Request) {
+	for _, r := range reqs {
+		turns, _ := chain(r)
+		all = append(all, turns...)
+	}
+	for _, r := range all {
+		r.Next = nil
+	}
+	return all
+}
+
 func FuzzReadPrompts(f *testing.F) {
 	addFiles(f, "prompts.jsonl", "sharegpt.json")
 	f.Add([]byte("[{\"prompt\":\n\"a\"},\n{\"prompt\":'b'}]"))
 	f.Add([]byte("\xef\xbb\xbf\r\n[ ]x"))
+	f.Add([]byte(`{"prompt":"a","turns":[{"content":"b","think_s":1.5,"max_tokens":2}]}`))
 	f.Add([]byte("{\"conversations\":[]}\n{\"prompt\":\"a\",\"max_tokens\":5}"))
 	f.Add([]byte(`[{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"body":{"n":1}}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		opts := []Option{WithMaxLine(300), WithMaxSize(2000), WithoutSalt()}
+		opts := []Option{WithMaxLine(300), WithMaxSize(2000), WithoutSalt(), WithSessions(Fixed(5))}
 		p, err := ReadPrompts("p", bytes.NewReader(data), opts...)
 		q, slow := ReadPrompts("p", iotest.OneByteReader(bytes.NewReader(data)), opts...)
 		if err != nil {
@@ -63,12 +78,13 @@ func FuzzReadPrompts(f *testing.F) {
 		}
 		require.NoError(t, slow)
 		reqs := take(p.Requests(), 0)
-		require.Equal(t, reqs, take(q.Requests(), 0))
 		require.Len(t, reqs, p.Len())
+		reqs = unfold(reqs)
+		require.Equal(t, reqs, unfold(take(q.Requests(), 0)))
 		for _, r := range reqs {
 			require.NotEqual(t, r.Prompt == "", len(r.Messages) == 0)
 			require.True(t, r.MaxTokens >= 0 && r.MaxTokens <= MaxLength)
-			require.True(t, r.InputTokens >= 0 && r.InputTokens <= MaxLength)
+			require.True(t, r.InputTokens >= 0 && r.InputTokens <= MaxLength*(1+len(r.Messages)))
 		}
 		// Nothing is lost: the standard library sees as many objects.
 		text := bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))

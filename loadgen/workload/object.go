@@ -13,9 +13,9 @@ import (
 	"github.com/goodputkit/goodputkit/loadgen"
 )
 
-// parseObject makes a request of one object of a prompts file; nil without an error: a conversation to skip. Errors name
+// parseObject makes an entry of one object of a prompts file; nil without an error: a conversation to skip. Errors name
 // keys and never quote a value.
-func (o *options) parseObject(text []byte) (*loadgen.Request, error) {
+func (o *options) parseObject(text []byte) (*entry, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, plainJSON("", "a JSON object", err)
@@ -23,14 +23,15 @@ func (o *options) parseObject(text []byte) (*loadgen.Request, error) {
 	if fields == nil {
 		return nil, errors.New("is null; want a JSON object")
 	}
-	req := &loadgen.Request{Class: o.class, Body: o.body}
+	e := &entry{request: loadgen.Request{Class: o.class, Body: o.body}}
 	if turns, ok := fields["conversations"]; ok {
-		return o.parseConversation(req, turns)
+		return o.parseConversation(e, turns)
 	}
-	return req, o.parseRequest(req, fields)
+	return e, o.parseRequest(e, fields)
 }
 
-func (o *options) parseRequest(req *loadgen.Request, fields map[string]json.RawMessage) error {
+func (o *options) parseRequest(e *entry, fields map[string]json.RawMessage) error {
+	req := &e.request
 	_, hasPrompt := fields["prompt"]
 	_, hasMessages := fields["messages"]
 	if hasPrompt == hasMessages {
@@ -58,6 +59,8 @@ func (o *options) parseRequest(req *loadgen.Request, fields map[string]json.RawM
 			req.MaxTokens = n
 		case "body":
 			req.Body, err = parseBody(o.body, raw)
+		case "turns":
+			e.turns, err = o.parseTurns(raw)
 		case "id", "metadata":
 		default:
 			err = fmt.Errorf(`unknown key %s: fields of the request go into "body"`, shortKey(key))
@@ -70,59 +73,6 @@ func (o *options) parseRequest(req *loadgen.Request, fields map[string]json.RawM
 		req.InputTokens = o.countTokens(req)
 	}
 	return nil
-}
-
-// parseConversation makes a request of the first turn from a human, and what the system said before it.
-func (o *options) parseConversation(req *loadgen.Request, raw json.RawMessage) (*loadgen.Request, error) {
-	var turns []struct {
-		From, Value   *string
-		Role, Content *string // newer files
-	}
-	if err := json.Unmarshal(raw, &turns); err != nil {
-		return nil, plainJSON(`"conversations" `, `a list of {"from", "value"}`, err)
-	}
-	system, human, answer := "", "", ""
-	for i, t := range turns {
-		from, value := t.From, t.Value
-		if from == nil {
-			from = t.Role
-		}
-		if value == nil {
-			value = t.Content
-		}
-		if from == nil || value == nil {
-			return nil, fmt.Errorf(`turn %d of "conversations" wants "from" and "value"`, i)
-		}
-		switch *from {
-		case "system":
-			if human == "" {
-				system = *value
-			}
-		case "human", "user":
-			if human == "" {
-				human = *value
-			}
-		default: // gpt, assistant, chatgpt, bing, bard, …
-			if human != "" && answer == "" {
-				answer = *value
-			}
-		}
-	}
-	if human == "" {
-		return nil, nil
-	}
-	if system == "" {
-		req.Prompt = human
-	} else {
-		req.Messages = []loadgen.Message{{Role: "system", Content: system}, {Role: "user", Content: human}}
-	}
-	if o.count != nil {
-		req.InputTokens = o.countTokens(req)
-		if answer != "" {
-			req.MaxTokens = max(0, o.count(answer))
-		}
-	}
-	return req, nil
 }
 
 // countTokens is what the caller's tokenizer makes of the prompt or the messages.

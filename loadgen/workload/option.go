@@ -51,6 +51,8 @@ type options struct {
 	maxSize       int64
 	block         int
 	count         func(string) int
+	sessions      bool
+	think         Lengths // in ms; nil: none
 }
 
 func newOptions(k kind, opts []Option) (*options, error) {
@@ -158,8 +160,8 @@ func WithShuffle() Option {
 	return set("WithShuffle", forPrompts, func(o *options) { o.shuffle = true })
 }
 
-// WithTokenCounter counts tokens while a file is read, so never during a run: the input tokens of each prompt that does
-// not say how many it has, and of a ShareGPT conversation also the first answer, which becomes the request's limit. A
+// WithTokenCounter counts tokens while a file is read, so never during a run: the input tokens of each prompt and turn
+// that does not say how many it has, and of a ShareGPT conversation also the answers, which become the limits. A
 // count of 0, or less, is unknown. For prompts.
 func WithTokenCounter(count func(text string) int) Option {
 	const name = "WithTokenCounter"

@@ -14,10 +14,10 @@ import (
 
 // Prompts is requests read from a file.
 type Prompts struct {
-	name     string
-	requests []loadgen.Request
-	skipped  int
-	o        *options
+	name    string
+	entries []entry
+	skipped int
+	o       *options
 }
 
 // OpenPrompts reads the prompts of a file: see ReadPrompts.
@@ -35,14 +35,16 @@ func OpenPrompts(path string, opts ...Option) (*Prompts, error) {
 //
 // A request has "prompt", a text, or "messages", a list of {"role", "content"} whose content is a text or a list of
 // {"type": "text", "text"}; and if wanted "class", "max_tokens" (or "output_tokens", which means the same),
-// "input_tokens" and "body", extra fields of the request. "id" and "metadata" are passed over. Any other key is an error:
+// "input_tokens" and "body", extra fields of the request. With "turns", a list of {"content", "think_s", "max_tokens",
+// "input_tokens"} of which only the first has to be there, it is the first turn of a session: see loadgen.Conversation.
+// think_s is the seconds from the answer before to the turn; without it WithSessions says, or there are none. "id" and "metadata" are passed over. Any other key is an error:
 // who writes "temperature" beside the prompt and not into the body would not get it.
 //
 // A ShareGPT conversation has "conversations", a list of {"from", "value"}. It becomes a request with its first turn
-// from a human, after the system's text if it has one. What else it has is passed over; one without such a turn is
+// from a human, after the system's text if it has one; with WithSessions also a session with the others. What else it has is passed over; one without such a turn is
 // skipped, and Skipped counts it.
 //
-// It takes WithSeed, WithShuffle, WithoutSalt, WithSaltSeed, WithTokensPerWord, WithTokenCounter, WithClass, WithBody,
+// It takes WithSeed, WithShuffle, WithSessions, WithoutSalt, WithSaltSeed, WithTokensPerWord, WithTokenCounter, WithClass, WithBody,
 // WithLimit, WithMaxLine and WithMaxSize. What is wrong with a file is a *FileError.
 func ReadPrompts(name string, r io.Reader, opts ...Option) (*Prompts, error) {
 	o, err := newOptions(forPrompts, opts)
@@ -63,54 +65,57 @@ func ReadPrompts(name string, r io.Reader, opts ...Option) (*Prompts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(p.requests) == 0 {
+	if len(p.entries) == 0 {
 		return nil, s.fail(0, ErrEmpty)
 	}
 	if o.shuffle {
 		rnd := rand.New(rand.NewPCG(o.seed, 0x5f1e))
-		rnd.Shuffle(len(p.requests), func(i, j int) {
-			p.requests[i], p.requests[j] = p.requests[j], p.requests[i]
+		rnd.Shuffle(len(p.entries), func(i, j int) {
+			p.entries[i], p.entries[j] = p.entries[j], p.entries[i]
 		})
 	}
-	p.requests = slices.Clip(p.requests)
+	p.entries = slices.Clip(p.entries)
 	return p, nil
 }
 
 // add takes one object.
 func (p *Prompts) add(text []byte) (done bool, err error) {
-	req, err := p.o.parseObject(text)
+	e, err := p.o.parseObject(text)
 	switch {
 	case err != nil:
 		return false, err
-	case req == nil:
+	case e == nil:
 		p.skipped++
 	default:
-		p.requests = append(p.requests, *req)
+		p.entries = append(p.entries, *e)
 	}
-	return p.o.limit > 0 && len(p.requests) == p.o.limit, nil
+	return p.o.limit > 0 && len(p.entries) == p.o.limit, nil
 }
 
-// Len is how many requests there are.
-func (p *Prompts) Len() int { return len(p.requests) }
+// Len is how many requests there are; a session is one.
+func (p *Prompts) Len() int { return len(p.entries) }
 
 // Skipped is how many conversations had no turn from a human.
 func (p *Prompts) Skipped() int { return p.skipped }
 
 // String is the name and how many, and nothing of their text.
-func (p *Prompts) String() string { return fmt.Sprintf("%s: %d prompts", p.name, len(p.requests)) }
+func (p *Prompts) String() string { return fmt.Sprintf("%s: %d prompts", p.name, len(p.entries)) }
 
 // Requests is the requests, each once, with salt unless WithoutSalt says otherwise: the line of four words goes before
-// the prompt or the first message, and its tokens are added to the input tokens where these are known. Requests share
-// their Messages, where there is no salt, and their Body; neither is to be changed.
+// the prompt or the first message, and its tokens are added to the input tokens where these are known. The later turns of
+// a session carry that of the first. Requests share their Messages, where there is no salt, and their Body; neither is to
+// be changed.
 func (p *Prompts) Requests() iter.Seq[*loadgen.Request] {
 	return func(yield func(*loadgen.Request) bool) {
 		key := p.o.passKey()
 		tokens := int(math.Round(saltWords*p.o.tokensPerWord)) + 1 // the line's end
-		for i, req := range p.requests {
+		r := rand.New(rand.NewPCG(p.o.seed, 0x7417))
+		for i, e := range p.entries {
+			req := e.request
 			if p.o.salt != saltOff {
 				req = salted(req, saltID(key, uint64(i)), tokens)
 			}
-			if !yield(&req) {
+			if !yield(p.o.session(&req, e.turns, r)) {
 				return
 			}
 		}
