@@ -73,6 +73,31 @@ func ExampleSimulate() {
 	// offered 13/s: throughput 13.00/s, goodput 0.00/s
 }
 
+// Fifty requests wait when the run begins, and it takes the counter 6.7 s to work them off. The window begins where
+// that is over, without anybody having said how long it takes.
+func ExampleWarmupAuto() {
+	arrivals := loadgen.ArrivalsFunc(func(yield func(time.Duration) bool) {
+		for range 50 {
+			if !yield(0) {
+				return
+			}
+		}
+		loadgen.Constant{Rate: 5}.Times()(yield)
+	})
+	p := loadgen.Plan{SLO: slo.MustParse("e2e p95 < 1s"), Arrivals: arrivals, Duration: 2 * time.Minute}
+	for _, p.Warmup = range []time.Duration{0, loadgen.WarmupAuto} {
+		res, err := loadgen.Simulate(context.Background(), p, loadgen.Description{}, &counter{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("after %v: attainment %.1f %%\n", res.Warmup, 100*res.Report.Attainment)
+	}
+	// Output:
+	// after 0s: attainment 90.2 %
+	// after 6.88s: attainment 100.0 %
+}
+
 // A Runner that has an event loop, or a fleet of machines, of its own asks a Book what is due. Here each request simply
 // takes 10 ms, so that what starts first ends first.
 func ExampleBook() {
