@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"errors"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -35,10 +36,12 @@ func inRealTime() bool {
 	return before.Nano()-apart <= now && now <= after.Nano()+apart
 }
 
-// kernelPacer sleeps by a timer of the kernel's, for which the runtime waits as it does for a socket. Go's own timers end a
-// wait that is rounded up to whole milliseconds where nothing else goes on (epoll_wait(2)); timerfd_create(2) is exact to the
-// nanosecond, has no slack, and wakes the very thread that then runs the goroutine, and what that starts. A thread of its own
-// in clock_nanosleep(2) would have to hand over to another one, which costs more than the sleep is late.
+// kernelPacer sleeps by two timers, whichever is first. One is the kernel's, for which the runtime waits as it does for a
+// socket: where nothing else goes on, Go's own end a wait that is rounded up to whole milliseconds (epoll_wait(2)), while
+// timerfd_create(2) is exact, has no slack, and wakes the very thread that then runs the goroutine, and what that starts. A
+// thread of its own in clock_nanosleep(2) would have to hand over to another one, which costs more than the sleep is late. The
+// other is Go's, as the deadline of the wait: while all cores are busy with goroutines, the runtime looks at its timers more
+// often than at what the kernel has to say.
 type kernelPacer struct {
 	file  *os.File
 	conn  syscall.RawConn
@@ -70,17 +73,23 @@ func newKernelPacer() (*kernelPacer, error) {
 
 func (p *kernelPacer) until(at time.Time) {
 	defer p.woken.Store(false)
-	for !p.woken.Load() {
-		d := time.Until(at)
+	for {
+		now := time.Now()
+		d := at.Sub(now)
 		if d <= 0 {
 			return
 		}
-		if d > time.Hour { // always fits
-			at = time.Now().Add(time.Hour)
-		}
-		p.spec.Value = unix.NsecToTimespec(int64(at.Sub(p.start)))
+		next := now.Add(min(d, time.Hour)) // always fits
+		p.spec.Value = unix.NsecToTimespec(int64(next.Sub(p.start)))
 		p.armed = false
-		if p.conn.Read(p.expired) != nil { // never happens, and would be a busy loop if it did
+		err := p.file.SetReadDeadline(next)
+		if p.woken.Load() { // one that is woken later has its deadline moved
+			return
+		}
+		if err == nil {
+			err = p.conn.Read(p.expired)
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) { // never happens, and would be a busy loop if it did
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -93,15 +102,12 @@ func (p *kernelPacer) expired(fd uintptr) bool {
 		return true
 	}
 	p.armed = true
-	return unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &p.spec, nil) != nil || p.woken.Load()
+	return unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &p.spec, nil) != nil
 }
 
-// wake lets the timer expire at once. One that is set after that sees that it was woken.
 func (p *kernelPacer) wake() {
 	p.woken.Store(true)
-	_ = p.conn.Control(func(fd uintptr) { // fails after stop
-		_ = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil)
-	})
+	_ = p.file.SetReadDeadline(time.Unix(0, 0)) // fails after stop
 }
 
 func (p *kernelPacer) stop() { p.file.Close() }
