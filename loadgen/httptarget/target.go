@@ -40,7 +40,7 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 	if err != nil {
 		return err
 	}
-	resp, err := t.client.Do(r, trace)
+	resp, err := t.client.Do(ctx, r, trace)
 	if err != nil {
 		return lost(ctx, err, r)
 	}
@@ -76,13 +76,13 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 // request is the next request.
 func (t *Target) request(ctx context.Context, req *loadgen.Request) (*http.Request, error) {
 	if t.c.Request == nil {
-		r := &http.Request{Method: t.c.Method, URL: t.url, Host: t.host, Header: t.header.Clone()}
+		r := &http.Request{Method: t.c.Method, URL: t.url, Host: t.host, Header: t.client.Header(t.header)}
 		if len(t.c.Body) > 0 {
 			r.ContentLength = int64(len(t.c.Body))
 			r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(t.c.Body)), nil }
 			r.Body, _ = r.GetBody()
 		}
-		return r.WithContext(ctx), nil
+		return r, nil
 	}
 	r, err := t.c.Request(ctx, req)
 	var named *loadgen.OutcomeError
@@ -97,7 +97,7 @@ func (t *Target) request(ctx context.Context, req *loadgen.Request) (*http.Reque
 	if r.Header == nil {
 		r.Header = http.Header{}
 	}
-	return r.WithContext(ctx), nil
+	return r, nil
 }
 
 // lost is the error of a request that failed with err.

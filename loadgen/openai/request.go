@@ -71,6 +71,9 @@ func cannot(detail string) error { return loadgen.Fail(goodput.ClientError, deta
 
 // whole is a count in a request's field; 0: it has none that counts something.
 func whole(raw json.RawMessage) int {
+	if len(raw) == 0 {
+		return 0
+	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || f < 1 || f > math.MaxInt32 {
 		return 0

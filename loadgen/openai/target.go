@@ -42,15 +42,15 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 	if err != nil {
 		return err
 	}
-	resp, err := t.client.Do((&http.Request{
+	resp, err := t.client.Do(ctx, &http.Request{
 		Method:        http.MethodPost,
 		URL:           t.url,
 		Host:          t.host,
-		Header:        t.header.Clone(),
+		Header:        t.client.Header(t.header),
 		Body:          io.NopCloser(bytes.NewReader(q.body)),
 		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(q.body)), nil },
 		ContentLength: int64(len(q.body)),
-	}).WithContext(ctx), trace)
+	}, trace)
 	if err != nil {
 		return t.redact.Lost(ctx, err, q.body)
 	}

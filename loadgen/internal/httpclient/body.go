@@ -26,6 +26,7 @@ type Body struct {
 	plain io.Reader // the body, decoded where it is encoded
 	trace *loadgen.Trace
 	some  bool // a byte came
+	ended bool // it has come to its end
 }
 
 // NewBody is the body of resp, decoded where it is gzip. It tells trace of the first byte.
@@ -57,6 +58,7 @@ type wire struct{ *Body }
 func (w wire) Read(p []byte) (int, error) {
 	n, err := w.body.Read(p)
 	w.At = time.Now()
+	w.ended = w.ended || err == io.EOF
 	if n > 0 && !w.some {
 		w.some = true
 		w.trace.FirstByteAt(w.At)
@@ -97,6 +99,9 @@ func (u unreadable) Read([]byte) (int, error) { return 0, u.err }
 // Drain reads, into buf, the little that may follow the end of an answer, so that the connection can be used again: at
 // most 64 KiB, and no longer than 50 ms.
 func (in *Body) Drain(buf []byte) {
+	if in.ended {
+		return
+	}
 	defer in.Bound(drainTime)()
 	for left := drainSize; left > 0; {
 		n, err := in.body.Read(buf)

@@ -51,17 +51,25 @@ func New(o Options) *Client {
 	return c
 }
 
-// Do sends req, whose context ends it, and tells trace when it was sent, where its time went and that it was sent again.
+// Do sends req, which ctx ends, and tells trace when it was sent, where its time went and that it was sent again.
 // It is sent a second time, on a new connection, where the first was a kept-alive one that the server had closed; for
 // that a body needs its GetBody. The error, a *url.Error that does not say the URL, is that of the last attempt.
-func (c *Client) Do(req *http.Request, trace *loadgen.Trace) (*http.Response, error) {
+func (c *Client) Do(ctx context.Context, req *http.Request, trace *loadgen.Trace) (*http.Response, error) {
 	trace.Sent()
-	resp, err := c.http.Do(req.WithContext(context.WithValue(req.Context(), traceKey{}, trace)))
+	resp, err := c.http.Do(req.WithContext(context.WithValue(ctx, traceKey{}, trace)))
 	var u *url.Error
 	if errors.As(err, &u) {
 		u.URL = "" // which may hold a secret
 	}
 	return resp, err
+}
+
+// Header is h for one more request: a copy where the caller's client could change it. net/http's own transport does not.
+func (c *Client) Header(h http.Header) http.Header {
+	if c.dialer == nil {
+		return h.Clone()
+	}
+	return h
 }
 
 // CloseIdleConnections closes the connections that no request is using.

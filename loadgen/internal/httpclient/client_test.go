@@ -36,7 +36,7 @@ func target(c *Client, method, u, body string) loadgen.TargetFunc {
 		if body == "" {
 			req.Body, req.GetBody, req.ContentLength = nil, nil, 0
 		}
-		resp, err := c.Do(req, trace)
+		resp, err := c.Do(ctx, req, trace)
 		if err != nil {
 			return err
 		}
@@ -415,7 +415,7 @@ func TestRedirects(t *testing.T) {
 				if body == "" {
 					req.Body, req.GetBody = nil, nil
 				}
-				resp, err := client(t, Options{Redirects: follow}).Do(req, loadgen.NewTrace(time.Now()))
+				resp, err := client(t, Options{Redirects: follow}).Do(t.Context(), req, loadgen.NewTrace(time.Now()))
 				require.NoError(t, err)
 				b, _ := io.ReadAll(resp.Body)
 				resp.Body.Close()
