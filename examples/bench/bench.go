@@ -21,11 +21,15 @@ import (
 
 // bench makes the load and reports. It is the heart of the program: a target, a plan, a run.
 func bench(ctx context.Context, o *options, stderr io.Writer) (_ *goodput.Report, err error) {
-	target, err := openai.New(openai.Config{BaseURL: o.url, Model: o.model, APIKey: o.key, NoStream: o.noStream})
+	target, err := openai.New(openai.Config{BaseURL: o.url, Model: o.model, APIKey: o.key, NoStream: o.noStream, HTTP2: o.http2})
 	if err != nil {
 		return nil, err
 	}
 	if err := reachable(ctx, o.url); err != nil {
+		return nil, err
+	}
+	defer target.CloseIdleConnections()
+	if err := target.Connect(ctx, o.connect); err != nil {
 		return nil, err
 	}
 	requests, err := o.workload()

@@ -93,7 +93,7 @@ func TestAllFailedIsNoSuccess(t *testing.T) {
 
 func TestOptionsThatCannotBeMeant(t *testing.T) {
 	for _, args := range []string{
-		"--slo avg(ttft)<2s", "--slo ttft<2s", "--requests -1", "--requests 0", "--concurrency 0", "--rate -2", "--timeout 0s",
+		"--slo avg(ttft)<2s", "--slo ttft<2s", "--requests -1", "--requests 0", "--concurrency 0", "--connect -1", "--rate -2", "--timeout 0s",
 		"--slo-seconds 0", "--slo-seconds 5 --slo e2e_p95<5s", "--timeout-seconds 0", "--timeout-seconds 3 --timeout 3s",
 		"--arrivals poisson", "--rate 1 --arrivals gamma", "--rate 1 --arrivals gamma:x", "--rate 1 --arrivals gamma:0", "--rate 1 --arrivals poisson:1",
 		`--rate 1 --arrivals {"process":"constant","rate":1}`, `--arrivals {"process":"constant","rate":0}`,
@@ -161,6 +161,20 @@ func TestWarmupAndCooldown(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 3*time.Second, o.warmup)
 	assert.Equal(t, 2*time.Second, o.cooldown)
+}
+
+func TestConnections(t *testing.T) {
+	s := httptest.NewUnstartedServer(llmsim.NewFixedServer(0, 0))
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
+	t.Cleanup(s.Close)
+	for _, args := range [][]string{{"--connect", "4", "--concurrency", "4"}, {"--connect", "4", "--concurrency", "1", "--http2"}} {
+		got, out, errs := call(t, s.URL, append(args, "--requests", "20", "--output-tokens", "2", "--slo", "e2e p50 < 1h")...)
+		assert.Contains(t, answered, got, errs)
+		assert.Contains(t, out, "20 of 20 requests on a connection that was there before")
+	}
 }
 
 func TestFilesThatAreWritten(t *testing.T) {

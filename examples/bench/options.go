@@ -34,6 +34,8 @@ type options struct {
 	perWord      float64
 	keepPrompts  bool
 	noStream     bool
+	http2        bool
+	connect      int
 	seed         uint64
 	records      string
 	json         string
@@ -79,6 +81,8 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 	f.Float64Var(&o.perWord, "tokens-per-word", 1, "with --input-tokens: how many tokens the model makes of a word of English")
 	f.BoolVar(&o.keepPrompts, "keep-prompts", false, "do not salt prompts, so that a prefix cache may know them")
 	f.BoolVar(&o.noStream, "no-stream", false, "ask for whole answers; then there is no TTFT to judge")
+	f.BoolVar(&o.http2, "http2", false, "speak HTTP/2, without TLS too")
+	f.IntVar(&o.connect, "connect", 0, "how many connections to open before the run")
 	f.Uint64Var(&o.seed, "seed", 1, "of arrivals and of prompts")
 	f.StringVar(&o.records, "records", "", "file to write a JSON line to for each request")
 	f.StringVar(&o.json, "json", "", "file to write the report to as JSON; - for standard output")
@@ -122,6 +126,8 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 		return nil, fmt.Errorf("--requests is %d: want 1 or more", o.requests)
 	case o.requests == 0 && o.duration <= 0:
 		return nil, errors.New("neither --requests nor --duration ends the run")
+	case o.connect < 0:
+		return nil, fmt.Errorf("--connect is %d: want 0 or more", o.connect)
 	case o.concurrency < 1:
 		return nil, fmt.Errorf("--concurrency is %d: want 1 or more", o.concurrency)
 	case !(o.rate >= 0) || math.IsInf(o.rate, 0):
