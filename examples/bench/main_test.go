@@ -174,6 +174,7 @@ func TestConnections(t *testing.T) {
 		got, out, errs := call(t, s.URL, append(args, "--requests", "20", "--output-tokens", "2", "--slo", "e2e p50 < 1h")...)
 		assert.Contains(t, answered, got, errs)
 		assert.Contains(t, out, "20 of 20 requests on a connection that was there before")
+		assert.NotContains(t, out, "repeated")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type attempt struct {
 	trace    *loadgen.Trace
 	begin    time.Time
-	tries    int
+	tries    int          // connections that it had
 	got      atomic.Int64 // when it had its connection, and had been written: ns since begin
 	wrote    atomic.Int64 // and 1: 0 is not yet
 	reused   atomic.Bool  // the connection had been there before
@@ -28,7 +28,6 @@ func newAttempt(trace *loadgen.Trace) *attempt { return &attempt{trace: trace, b
 // watch is ctx for the attempt. all: the connections are opened by a transport that tells nobody else how long it took.
 func (a *attempt) watch(ctx context.Context, all bool) context.Context {
 	h := &httptrace.ClientTrace{
-		GetConn:              a.getConn,
 		GotConn:              a.gotConn,
 		WroteRequest:         a.wroteRequest,
 		GotFirstResponseByte: a.firstByte,
@@ -46,14 +45,12 @@ func (a *attempt) watch(ctx context.Context, all bool) context.Context {
 	return httptrace.WithClientTrace(ctx, h)
 }
 
-func (a *attempt) getConn(string) {
-	if a.tries++; a.tries > 1 { // net/http repeats it after all: a request without a body of which nothing was written
-		a.trace.Attempt()
-	}
-}
-
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	d := time.Since(a.begin)
+	if a.tries++; a.tries > 1 { // net/http repeats it after all: one without a body of which the server has taken nothing
+		a.trace.Attempt()
+		a.wrote.Store(0)
+	}
 	a.got.Store(int64(d))
 	reused := info.Reused || isAhead(info.Conn)
 	a.reused.Store(reused)

@@ -63,6 +63,7 @@ func run(t *testing.T, tgt loadgen.Target, n, concurrency int) *goodput.Network 
 	res, err := loadgen.Run(t.Context(), tgt, loadgen.Plan{SLO: slo.MustParse("e2e p50 < 1h"), Requests: n, Concurrency: concurrency})
 	require.NoError(t, err)
 	require.EqualValues(t, n, res.Report.Outcomes[goodput.Success], "%v", res.Report.Outcomes)
+	require.Zero(t, res.Report.Health.Retried)
 	return res.Report.Health.Network
 }
 
@@ -214,6 +215,33 @@ func TestHTTP2(t *testing.T) {
 	n = run(t, target(c, http.MethodPost, secure.URL, "x"), 20, 1)
 	assert.EqualValues(t, 20, n.Reused)
 	assert.EqualValues(t, 1, conns.Load())
+
+	// A server that goes away between two requests, and one that takes its stream back.
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+		requests := 0
+		var srv *httptest.Server
+		srv, _ = server(t, startTLS(true), func(w http.ResponseWriter, r *http.Request) {
+			switch requests++; requests {
+			case 2:
+				srv.CloseClientConnections()
+			case 4:
+				panic(http.ErrAbortHandler)
+			default:
+				hello(w, r)
+			}
+		})
+		c = client(t, Options{HTTP2: true})
+		trust(c, srv)
+		for i, want := range []struct {
+			outcome  goodput.Outcome
+			attempts int
+		}{{goodput.Success, 0}, {goodput.Success, 2}, {goodput.ConnectionError, 0}} {
+			rec := loadgen.Do(t.Context(), target(c, method, srv.URL, ""), nil)
+			assert.Equal(t, want.outcome, rec.Outcome, "%s, request %d: %s", method, i, rec.Detail)
+			assert.Equal(t, want.attempts, rec.Attempts, "%s, request %d", method, i)
+		}
+		assert.Equal(t, 4, requests)
+	}
 
 	old, _ := server(t, startTLS(false), hello)
 	c = client(t, Options{HTTP2: true})
