@@ -20,10 +20,13 @@ var ErrEncoding = errors.New("goodput: not an encoded accumulator")
 const encodingMagic = "gpa\x01"
 
 // MarshalBinary encodes what was counted so far, with the SLOs and the window, so that another process can merge it or
-// go on. Its length is bounded: below 600 kB a class, and in proportion where there is less. Its error is always nil.
-// The monotonic clock's readings are not in it.
+// go on. Its length is bounded: below 600 kB a class, and in proportion where there is less. Its error is nil unless
+// something was counted more than 2⁵⁶ times. The monotonic clock's readings are not in it.
 func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	s := a.snapshot()
+	if s.most() > maxCounted {
+		return nil, fmt.Errorf("goodput: %w", errCounted)
+	}
 	e := encoder(encodingMagic)
 	e.text(a.slo.String())
 	e.text(a.slo.Name)
@@ -189,6 +192,30 @@ func (b *books) counters() []*uint64 {
 	}
 	all = append(all, b.flow.fields()...)
 	return append(all, b.notes.fields()...)
+}
+
+// maxCounted is how much of anything can be encoded and merged: so little that 64 such counts can be added.
+const maxCounted = 1 << 56
+
+var errCounted = errors.New("something was counted more than 2⁵⁶ times")
+
+// most is the greatest of all counts.
+func (s *snapshot) most() uint64 {
+	n := s.refused
+	for i := range s.classes {
+		n = max(n, s.classes[i].books.most())
+	}
+	return n
+}
+
+func (b *books) most() (n uint64) {
+	for _, v := range b.counters() {
+		n = max(n, *v)
+	}
+	for column := range b.slices.stride() {
+		n = max(n, b.slices.total(column))
+	}
+	return n
 }
 
 func (d *decoder) class(a *Accumulator) (c classSnapshot) {
@@ -391,11 +418,11 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
-// count is a number of things: so small that 64 of them can be added.
+// count is a number of things.
 func (d *decoder) count() uint64 {
 	v := d.uvarint()
-	if v > 1<<56 {
-		d.fail(errors.New("too great a count"))
+	if v > maxCounted {
+		d.fail(errCounted)
 		return 0
 	}
 	return v

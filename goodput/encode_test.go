@@ -111,9 +111,21 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		require.NoError(t, err)
 		requireBooksClose(t, r)
 		a.Observe(request(time.Second, time.Second))
-		require.NoError(t, a.Merge(&a))
+		most := func() uint64 {
+			s := a.snapshot()
+			return s.most()
+		}
+		if err := a.Merge(&a); err != nil {
+			require.ErrorIs(t, err, errCounted)
+			require.Greater(t, most(), uint64(maxCounted/2))
+		}
 		requireBooksClose(t, a.Report())
 		b, err := a.MarshalBinary()
+		if err != nil {
+			require.ErrorIs(t, err, errCounted)
+			require.Greater(t, most(), uint64(maxCounted))
+			return
+		}
 		require.NoError(t, err)
 		require.NoError(t, new(Accumulator).UnmarshalBinary(b))
 	})

@@ -71,7 +71,22 @@ func (a *Accumulator) Merge(o *Accumulator) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.checkCounts(&s); err != nil {
+		return err
+	}
 	return a.absorb(&s)
+}
+
+// checkCounts refuses what would be too much to count.
+func (a *Accumulator) checkCounts(s *snapshot) error {
+	ours := a.refused.Load()
+	for _, c := range a.classes.Load().byName {
+		ours = max(ours, c.books.most())
+	}
+	if theirs := s.most(); theirs > maxCounted || ours > maxCounted-theirs {
+		return fmt.Errorf("%w: %w", ErrMerge, errCounted)
+	}
+	return nil
 }
 
 // absorb adds all of a snapshot or, with an error, nothing.

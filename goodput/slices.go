@@ -232,10 +232,15 @@ func (s *timeSlices) decode(d *decoder) {
 	s.width, s.lo, s.n = int64(width), lo, int(n)
 	s.counts = make([]uint64, s.n*s.stride())
 	s.sums = make([]float64, s.n*3*s.series)
+	totals := make([]uint64, s.stride())
 	for row := range s.n {
 		counts := s.counts[row*s.stride():][:s.stride()]
 		for i := range counts {
-			counts[i] = d.uvarint()
+			counts[i] = d.count()
+			if totals[i] += counts[i]; totals[i] > maxCounted {
+				d.fail(errCounted)
+				return
+			}
 		}
 		if counts[nCohort] == 0 {
 			continue

@@ -164,7 +164,7 @@ func decodeBody(body []byte) (*Digest, error) {
 	switch {
 	case len(r.b) > 0:
 		return nil, badEncoding("%d bytes too many", len(r.b))
-	case d.negInf+d.posInf+d.listed >= 1<<63:
+	case d.negInf+d.posInf+d.listed > maxCount:
 		return nil, badEncoding("too many values")
 	case n > 0 && !(d.list[0].atom() && d.list[n-1].atom()):
 		return nil, badEncoding("no minimum or maximum")

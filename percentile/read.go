@@ -72,7 +72,7 @@ func (d *Digest) Rank(x float64) float64 {
 	if math.IsInf(x, 1) {
 		return 1
 	}
-	return (float64(d.negInf) + d.below(x)) / float64(n)
+	return min(1, (float64(d.negInf)+d.below(x))/float64(n)) // the sum is rounded, beyond 2⁵³ to too much
 }
 
 // below returns how many finite values are ≤ x.
