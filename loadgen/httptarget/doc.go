@@ -29,7 +29,8 @@
 //	the deadline passes, the context is done      timeout, cancelled
 //
 // Redirects are followed where Config.Redirects says so. One thing is repeated, once: a request on a kept-alive connection
-// that the server had closed, before a byte came back, if its body can be had again. Record.Attempts is 2 then.
+// that the server had closed, or, over HTTP/2, which the server said it had not taken up (GOAWAY, REFUSED_STREAM), before a
+// byte came back, if its body can be had again. Record.Attempts is 2 then.
 //
 // # Connections
 //

@@ -39,7 +39,8 @@ type Config struct {
 	Body map[string]any
 
 	// HTTP2 has the target's own client speak HTTP/2 and nothing else: over TLS, or, for http://, without it and without
-	// asking (prior knowledge, h2c). Many requests share one connection then.
+	// asking (prior knowledge, h2c). Many requests share one connection then. A server that takes fewer than 100 at once on
+	// one refuses what a burst sends before it has said so.
 	HTTP2 bool
 
 	// Client is what requests go through; nil: a client of the target's own that is made for load. It speaks HTTP/1.1 or,

@@ -83,6 +83,7 @@ func TestNewRefuses(t *testing.T) {
 			Config{BaseURL: "http://h", Body: map[string]any{"stream": true}}},
 		{"openai: Config.Body: x cannot be JSON: it is a float64", Config{BaseURL: "http://h", Body: map[string]any{"x": math.NaN()}}},
 		{"openai: Config.Body: x cannot be JSON: it is a func()", Config{BaseURL: "http://h", Body: map[string]any{"x": func() {}}}},
+		{"openai: Config.HTTP2: is set, but it is the Client that chooses the protocol", Config{BaseURL: "http://h", HTTP2: true, Client: &http.Client{}}},
 		{"openai: Config.Body: stream_options is not an object", Config{BaseURL: "http://h", Body: map[string]any{"stream_options": 3}}},
 	} {
 		_, err := New(c.c)

@@ -28,6 +28,7 @@ import (
 	"github.com/goodputkit/goodputkit/internal/sse"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
+	"github.com/goodputkit/goodputkit/slo"
 )
 
 // within performs a request whose deadline ends it.
@@ -451,6 +452,39 @@ func TestHTTP2(t *testing.T) {
 	assert.Equal(t, goodput.ConnectionError, rec.Outcome, rec.Detail)
 	assert.LessOrEqual(t, rec.Attempts, 1, "a stream that was reset is no connection that was closed")
 	assert.EqualValues(t, 3, calls.Load())
+}
+
+// TestHTTP2OfItsOwn has many streams at once on one connection, some of which are reset.
+func TestHTTP2OfItsOwn(t *testing.T) {
+	const n = 40
+	var conns, calls atomic.Int32
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, 2, r.ProtoMajor)
+		io.Copy(io.Discard, r.Body)
+		write(w, deltas("a"))
+		if calls.Add(1)%4 == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		write(w, deltas("b")+stop+done)
+	}))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.Config.Protocols = new(http.Protocols)
+	srv.Config.Protocols.SetUnencryptedHTTP2(true)
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	srv.Start()
+	defer srv.Close()
+	tgt := target(t, Config{BaseURL: srv.URL, HTTP2: true})
+	res, err := loadgen.Run(t.Context(), tgt, loadgen.Plan{SLO: slo.MustParse("e2e p50 < 1h"), Concurrency: n, Requests: 5 * n})
+	require.NoError(t, err)
+	assert.EqualValues(t, 5*n*3/4, res.Report.Outcomes[goodput.Success], res.Report.Outcomes)
+	assert.EqualValues(t, 5*n/4, res.Report.Outcomes[goodput.Truncated], res.Report.Outcomes)
+	assert.Zero(t, res.Report.Health.Retried)
+	assert.EqualValues(t, 5*n, res.Report.Health.Network.Opened+res.Report.Health.Network.Reused)
+	assert.EqualValues(t, 1, conns.Load(), "a burst does not open one for each")
 }
 
 func TestHugeHeader(t *testing.T) {

@@ -14,13 +14,14 @@ import (
 
 // attempt is what is known of one attempt at a request: of its connection, and where its time went.
 type attempt struct {
-	trace    *loadgen.Trace
-	begin    time.Time
-	tries    int          // connections that it had
-	got      atomic.Int64 // when it had its connection, and had been written: ns since begin
-	wrote    atomic.Int64 // and 1: 0 is not yet
-	reused   atomic.Bool  // the connection had been there before
-	answered atomic.Bool
+	trace     *loadgen.Trace
+	connected func() // is to hear that there is a connection; nil: nobody is
+	begin     time.Time
+	tries     int          // connections that it had
+	got       atomic.Int64 // when it had its connection, and had been written: ns since begin
+	wrote     atomic.Int64 // and 1: 0 is not yet
+	reused    atomic.Bool  // the connection had been there before
+	answered  atomic.Bool
 }
 
 func newAttempt(trace *loadgen.Trace) *attempt { return &attempt{trace: trace, begin: time.Now()} }
@@ -54,6 +55,9 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	a.got.Store(int64(d))
 	reused := info.Reused || isAhead(info.Conn)
 	a.reused.Store(reused)
+	if a.connected != nil {
+		a.connected()
+	}
 	a.trace.Connection(reused)
 	a.trace.Phase(loadgen.PhaseWait, d)
 }
@@ -98,7 +102,8 @@ func watchDial(h *httptrace.ClientTrace, trace *loadgen.Trace) {
 	}
 }
 
-// stale says whether err is that of a kept-alive connection that the server had closed.
+// stale says whether err is that of a kept-alive connection that the server had closed, or, over HTTP/2, of a request that
+// the server has not taken up: RFC 9113, section 8.7, of which net/http's error says no more than that it would repeat it.
 func (a *attempt) stale(err error) bool {
 	var timeout net.Error
 	var stream streamError

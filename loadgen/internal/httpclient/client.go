@@ -34,6 +34,9 @@ func New(o Options) *Client {
 		again := newTransport(c.dialer.dialNew, c.dialer.dialTLSNew, o.HTTP2)
 		again.MaxIdleConnsPerHost = -1 // it neither has nor keeps an idle connection
 		rt.again = again
+		if o.HTTP2 {
+			rt.queue = newQueue()
+		}
 	} else {
 		c.http = *o.Client
 		rt.first, rt.callers = o.Client.Transport, true
@@ -93,18 +96,30 @@ type once struct {
 	first, again http.RoundTripper
 	callers      bool // they are the caller's
 	redirects    bool
+	queue        *queue // nil: a connection carries one request at a time
 }
 
 func (o *once) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
-	trace := traceOf(ctx)
-	resp, a, err := o.attempt(o.first, req, trace)
+	a := newAttempt(traceOf(ctx))
+	if o.queue != nil {
+		connected, err := o.queue.wait(ctx)
+		if err != nil {
+			if req.Body != nil {
+				req.Body.Close()
+			}
+			return nil, err
+		}
+		a.connected = connected
+		defer connected()
+	}
+	resp, err := o.attempt(o.first, req, a)
 	if err != nil && ctx.Err() == nil && a.stale(err) {
 		if body, ok := repeated(req); ok {
-			trace.Attempt()
+			a.trace.Attempt()
 			req = req.WithContext(ctx)
 			req.Body = body
-			resp, _, err = o.attempt(o.again, req, trace)
+			resp, err = o.attempt(o.again, req, newAttempt(a.trace))
 		}
 	}
 	if err == nil && resp.StatusCode/100 == 3 && !o.redirects {
@@ -125,8 +140,7 @@ func repeated(req *http.Request) (body io.ReadCloser, ok bool) {
 	return body, err == nil
 }
 
-func (o *once) attempt(rt http.RoundTripper, req *http.Request, trace *loadgen.Trace) (*http.Response, *attempt, error) {
-	a := newAttempt(trace)
+func (o *once) attempt(rt http.RoundTripper, req *http.Request, a *attempt) (*http.Response, error) {
 	out := req.WithContext(a.watch(req.Context(), o.callers))
 	out.GetBody = nil // without which net/http cannot send a body twice
 	if out.Body == nil || out.Body == http.NoBody {
@@ -135,12 +149,14 @@ func (o *once) attempt(rt http.RoundTripper, req *http.Request, trace *loadgen.T
 			// And it sends a request of these methods twice if it has no body: so it gets one, of nothing.
 			out.Body, out.ContentLength, out.TransferEncoding = nothing{}, 0, []string{"identity"}
 		}
+	} else if o.queue != nil && req.GetBody != nil {
+		unread(out, req.GetBody)
 	}
 	resp, err := rt.RoundTrip(out)
 	if resp != nil {
 		resp.Request = req
 	}
-	return resp, a, err
+	return resp, err
 }
 
 // nothing is a body that is empty, which net/http does not know.

@@ -199,7 +199,7 @@ func TestHTTP2(t *testing.T) {
 	c := client(t, Options{HTTP2: true})
 	n := run(t, target(c, http.MethodPost, plain.URL, "x"), 20, 4)
 	assert.EqualValues(t, 20, n.Opened+n.Reused)
-	assert.LessOrEqual(t, conns.Load(), int32(4))
+	assert.EqualValues(t, 1, conns.Load(), "those that come first share one too")
 
 	conns.Store(0)
 	ahead := client(t, Options{HTTP2: true})
@@ -248,6 +248,20 @@ func TestHTTP2(t *testing.T) {
 	trust(c, old)
 	rec := loadgen.Do(t.Context(), target(c, http.MethodPost, old.URL, "x"), nil)
 	assert.Equal(t, goodput.ConnectionError, rec.Outcome, "no HTTP/2 spoken there: %s", rec.Detail)
+}
+
+func TestQueue(t *testing.T) {
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	q := newQueue()
+	connected, err := q.wait(done)
+	require.NoError(t, err, "the first has nobody to wait for")
+	_, err = q.wait(done)
+	require.ErrorIs(t, err, context.Canceled)
+	connected()
+	connected()
+	_, err = q.wait(t.Context())
+	require.NoError(t, err)
 }
 
 func must(s string) *url.URL {
