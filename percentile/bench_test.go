@@ -2,6 +2,7 @@ package percentile
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -132,5 +133,39 @@ func BenchmarkMarshalBinary(b *testing.B) {
 	for b.Loop() {
 		data, _ := d.MarshalBinary()
 		b.SetBytes(int64(len(data)))
+	}
+}
+
+// BenchmarkValueError measures what doc.go says of the usual error, in percent
+// of the value over five laws, and what the compression does to it.
+func BenchmarkValueError(b *testing.B) {
+	for _, δ := range []float64{125, 250, 500} {
+		for _, n := range []int{10_000, 100_000, 1_000_000} {
+			b.Run(fmt.Sprintf("δ=%v/n=%d", δ, n), func(b *testing.B) {
+				qs := []float64{0.5, 0.9, 0.99, 0.999}
+				squares, most, runs := make([]float64, len(qs)), make([]float64, len(qs)), 0.0
+				for b.Loop() {
+					for _, l := range laws[:5] {
+						for seed := range min(40, 10_000_000/n) {
+							xs := l.values(uint64(1000+seed), n)
+							d := New(WithCompression(δ))
+							d.AddSlice(xs)
+							sorted := sortedCopy(xs)
+							for i, q := range qs {
+								e := 100 * math.Abs(d.Quantile(q)/type7(sorted, q)-1)
+								squares[i] += e * e
+								most[i] = max(most[i], e)
+							}
+							runs++
+						}
+					}
+				}
+				b.ReportMetric(0, "ns/op")
+				for i, q := range qs {
+					b.ReportMetric(math.Sqrt(squares[i]/runs), fmt.Sprintf("P%v-rms", 100*q))
+					b.ReportMetric(most[i], fmt.Sprintf("P%v-max", 100*q))
+				}
+			})
+		}
 	}
 }

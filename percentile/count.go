@@ -11,31 +11,33 @@ const slots = 2048
 // A table gives for the leading bits of a value the first centroid that can
 // hold it; few steps from there lead to the one that does.
 type table struct {
-	first [cells]uint16
-	base  uint64 // the bits that the first cell stands for
-	shift uint
-	ends  [slots]float64 // of the centroids, then +Inf
-	atoms [slots]bool    // which of these are atoms
-	last  uint           // of the ends: that of +Inf
-	valid bool
+	first  [cells]uint16
+	signed bool   // some span begins below zero
+	base   uint64 // the bits that the first cell stands for
+	shift  uint
+	ends   [slots]float64 // of the centroids, then +Inf
+	only   [slots]bool    // which take no value but their end: atoms, full spans
+	last   uint           // of the ends: that of +Inf
+	valid  bool
 }
 
 func (t *table) build(list []centroid) {
 	n := len(list)
-	ends, atoms := &t.ends, &t.atoms
+	ends, only := &t.ends, &t.only
 	a, b := n, 0 // the first span and the last
 	for i := range list {
 		c := &list[i]
-		ends[i], atoms[i] = c.hi, c.atom()
+		ends[i], only[i] = c.hi, c.atom()
 		if !c.atom() {
 			a, b = min(a, i), i
 		}
 	}
-	ends[n], atoms[n] = math.Inf(1), true
+	ends[n], only[n] = math.Inf(1), true
 	if a > b {
 		a, b = 1, n-1
 	}
-	from, to := key(list[a-1].hi), key(list[b].hi)
+	t.signed = math.Signbit(list[a-1].hi)
+	from, to := t.bits(list[a-1].hi), t.bits(list[b].hi)
 	t.shift = 0
 	for (to>>t.shift)-(from>>t.shift) >= cells-1 {
 		t.shift++
@@ -55,9 +57,18 @@ func (t *table) build(list []centroid) {
 	t.last, t.valid = uint(n), true
 }
 
+// bits is in the order of the values from the first span on. Which of the lesser
+// ones are greater in it does not matter: they are in no cell of a span.
+func (t *table) bits(x float64) uint64 {
+	if t.signed {
+		return key(x)
+	}
+	return math.Float64bits(x)
+}
+
 func (t *table) cell(x float64) uint64 {
-	k := key(x) >> t.shift
-	if k < t.base {
+	k := t.bits(x) >> t.shift
+	if k < t.base || !t.signed && math.Signbit(x) {
 		return 0
 	}
 	return min(k-t.base, cells-1)
@@ -71,10 +82,10 @@ type tally struct {
 
 // count adds values to the list if they fall into a span of it or equal an
 // atom, without a change of the list's ends. It returns the others, in memory
-// of w; that is all of them if a span would stand for too much, or if they
+// of w; that is all of them if a span would stand for far too much, or if they
 // are too few to be worth it.
 func (d *Digest) count(w *scratch, xs []float64) []float64 {
-	if len(xs) < batch/4 || d.listed < 16*batch {
+	if len(xs) < batch/4 || d.listed < 8*batch {
 		return xs
 	}
 	if d.table == nil {
@@ -89,10 +100,11 @@ func (d *Digest) count(w *scratch, xs []float64) []float64 {
 	acc := w.acc[:len(d.list)]
 	clear(acc)
 	left := w.left[:d.table.tally(&w.acc, xs, w.left)]
-	d.batches++
-	if !fold(d.list, acc, newLimits(d.listed+uint64(len(xs)-len(left)), d.δ(), grade), d.batches%4 == 0) {
+	lim := newLimits(d.listed+uint64(len(xs)-len(left)), d.δ(), grade)
+	if !d.table.closeFull(d.list, acc, lim) {
 		return xs
 	}
+	fold(d.list, acc)
 	d.listed += uint64(len(xs) - len(left))
 	return left
 }
@@ -101,10 +113,14 @@ func (d *Digest) count(w *scratch, xs []float64) []float64 {
 // others into left and returns their number.
 func (t *table) tally(acc *[slots]tally, xs, left []float64) int {
 	n := 0
-	shift := t.shift % 64
+	signed, base, shift := t.signed, t.base, t.shift%64
 	for _, x := range xs {
+		k := math.Float64bits(x)
+		if signed {
+			k = key(x)
+		}
 		var i uint
-		if c := key(x)>>shift - t.base; c < cells {
+		if c := k>>shift - base; c < cells {
 			// Nearly all are there in one step, and that does not branch.
 			i = uint(t.first[c])
 			i += above(x, t.ends[i%slots])
@@ -114,7 +130,7 @@ func (t *table) tally(acc *[slots]tally, xs, left []float64) int {
 		} else { // far out in a tail
 			i = t.search(x, 0)
 		}
-		if t.atoms[i%slots] && x != t.ends[i%slots] {
+		if t.only[i%slots] && x != t.ends[i%slots] {
 			left[n] = x
 			n++
 			continue
@@ -147,23 +163,31 @@ func above(x, end float64) uint {
 	return i
 }
 
-// fold adds the tallies to the list. It does nothing and returns false if a
-// span would stand for too much. Unless it is strict, it looks only at spans
-// that grow by more than a sixteenth.
-func fold(list []centroid, acc []tally, lim limits, strict bool) bool {
+// closeFull has the spans that with their tallies stand for too much take no
+// more values: those to come are left, and cut the span when they are put into
+// the list. It returns false if a span would stand for twice that much.
+func (t *table) closeFull(list []centroid, acc []tally, lim limits) bool {
 	acc = acc[:len(list)]
+	twice := limits{lim.total, lim.δ, 2 * lim.tails, 2 * lim.unit}
 	var added, before uint64
 	for i := range list {
 		n, upto := acc[i].n, list[i].upto
-		if old := upto - before; n*16 > old || strict && n > 0 {
-			if !list[i].atom() && lim.exceeded(before+added, old+n) {
+		if all := upto - before + n; n > 0 && !list[i].atom() && lim.exceeded(before+added, all) {
+			if twice.exceeded(before+added, all) {
 				return false
 			}
+			t.only[i] = true
 		}
 		added += n
 		before = upto
 	}
-	added, before = 0, 0
+	return true
+}
+
+// fold adds the tallies to the list.
+func fold(list []centroid, acc []tally) {
+	acc = acc[:len(list)]
+	var added, before uint64
 	var lo float64
 	for i := range list {
 		c, t := &list[i], &acc[i]
@@ -180,5 +204,4 @@ func fold(list []centroid, acc []tally, lim limits, strict bool) bool {
 		lo, before = c.hi, upto
 		c.upto = upto + added
 	}
-	return true
 }

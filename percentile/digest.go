@@ -9,10 +9,7 @@ import (
 )
 
 const (
-	// defaultCompression is where more clusters no longer lower the error of
-	// the percentiles from P50 upwards, which the tails decide; half of it
-	// doubles the error at the median of 5,000 to 20,000 values.
-	defaultCompression = 250
+	defaultCompression = 250 // see WithCompression
 	minCompression     = 20
 	maxCompression     = 500
 
@@ -39,8 +36,13 @@ func apply(opts []Option) options {
 }
 
 // WithCompression sets the number of clusters that a digest has for the
-// values between its tails. The default is 250. The tails, which decide how
-// good the percentiles from P90 upwards are, do not depend on it.
+// values between its tails. The tails, which decide how good the percentiles
+// from P99 upwards are, do not depend on it as long as there is room.
+//
+// The default is 250, by BenchmarkValueError: 125 makes the error at the median
+// of 10,000 values 1.4 times as large, and that at P90 of 100,000 1.3 times.
+// 500 makes them 0.7 times as large, but takes room from the tails, and the
+// error at P99 of 100,000 becomes 1.3 times as large.
 //
 // It panics if δ is not in [20, 500].
 func WithCompression(δ float64) Option {
@@ -81,7 +83,6 @@ type Digest struct {
 	list    []centroid // sorted, squeezed when it is too long
 	listed  uint64     // values in list
 	table   *table     // of list, once it is worth it
-	batches uint       // that were counted
 	sum     sum        // of the values in list, and of buf[:summed]
 }
 

@@ -103,6 +103,34 @@ func TestSplitKeepsCountAndMean(t *testing.T) {
 	}
 }
 
+// A span of the list never stands for more than four times what clustering would
+// give it.
+func TestNoSpanStandsForTooMuch(t *testing.T) {
+	for _, l := range laws {
+		d := New()
+		closed := 0
+		for i, x := range l.values(1, 200_000) {
+			d.Add(x)
+			if i%1000 > 0 {
+				continue
+			}
+			lim := d.limits()
+			lim.tails, lim.unit = 2*lim.tails, 2*lim.unit
+			for i := range d.list {
+				s := spanAt(d.list, i)
+				ok := s.f == 1 || !lim.exceeded(d.list[i].upto-s.n, s.n)
+				require.True(t, ok, "%s: %d values at rank %d of %d", l.name, s.n, d.list[i].upto, d.listed)
+				if d.table != nil && d.table.valid && d.table.only[i] && s.f < 1 {
+					closed++
+				}
+			}
+		}
+		if l.name == "lognormal" {
+			assert.Positive(t, closed, "full spans take no more")
+		}
+	}
+}
+
 // A digest is small while it has little, and never great.
 func TestMemory(t *testing.T) {
 	size := func(d *Digest) int {

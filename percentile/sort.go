@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// sort sorts finite values. It puts them in order by the leading bits in
-// which they differ, a byte at a time, and then each among its few equals.
+// sort sorts finite values. It puts them in order by the leading bits of
+// their distances from the least, a byte at a time, and then each among its few
+// equals.
 func (w *scratch) sort(xs []float64) {
 	if len(xs) < 128 {
 		slices.Sort(xs)
@@ -18,15 +19,14 @@ func (w *scratch) sort(xs []float64) {
 		w.keys[0], w.keys[1] = make([]uint64, n), make([]uint64, n)
 	}
 	a, b := w.keys[0][:n], w.keys[1][:n]
-	and, or := ^uint64(0), uint64(0)
+	least, most := ^uint64(0), uint64(0)
 	for i, x := range xs {
 		k := key(x)
 		a[i] = k
-		and &= k
-		or |= k
+		least, most = min(least, k), max(most, k)
 	}
 	// Two bytes tell apart what lies within some octaves, else it takes three.
-	top := bits.Len64(and ^ or) // the leading bit that differs
+	top := bits.Len64(most - least)
 	passes := 2
 	if top > 52+5 {
 		passes = 3
@@ -34,13 +34,17 @@ func (w *scratch) sort(xs []float64) {
 	shift := max(0, top-8*passes)
 	var count [3][256]uint32
 	if passes == 2 {
-		for _, k := range a {
+		for i, k := range a {
+			k -= least
+			a[i] = k
 			k >>= shift
 			count[0][uint8(k)]++
 			count[1][uint8(k>>8)]++
 		}
 	} else {
-		for _, k := range a {
+		for i, k := range a {
+			k -= least
+			a[i] = k
 			k >>= shift
 			count[0][uint8(k)]++
 			count[1][uint8(k>>8)]++
@@ -77,7 +81,7 @@ func (w *scratch) sort(xs []float64) {
 		}
 	}
 	for i, k := range a {
-		xs[i] = fromKey(k)
+		xs[i] = fromKey(k + least)
 	}
 }
 
