@@ -138,6 +138,26 @@ func TestErrorAboutZero(t *testing.T) {
 	}
 }
 
+// Values below zero may be none, single ones at the end, many, or all.
+func TestErrorAcrossZero(t *testing.T) {
+	for _, less := range []float64{0.02, 0.2, 1, 1000} {
+		for _, sign := range []float64{1, -1} {
+			xs := laws[0].values(3, 200_000)
+			for i := range xs {
+				xs[i] = sign * (xs[i] - less)
+			}
+			d := New()
+			d.AddSlice(xs)
+			sorted := sortedCopy(xs)
+			for _, q := range []float64{0, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 1 - 1e-4, 1 - 1e-5, 1} {
+				require.LessOrEqual(t, rankError(sorted, d.Quantile(q), q), 0.0005, "P%v less %v", 100*q, less)
+			}
+			require.InDelta(t, float64(sort.SearchFloat64s(sorted, 0))/200_000, d.Rank(0), 0.0005)
+			require.Equal(t, sorted[10], d.Quantile(10.0/199_999))
+		}
+	}
+}
+
 func TestValueErrorOfTenMillion(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("takes seconds")
@@ -225,7 +245,7 @@ func TestRankErrorOfManyModes(t *testing.T) {
 }
 
 func TestErrorAfterManyMerges(t *testing.T) {
-	parts, each, some := 1000, 1000, laws[:5]
+	parts, each, some := 1000, 1000, laws[:8]
 	if raceEnabled {
 		each, some = 100, laws[:1]
 	}
@@ -235,40 +255,40 @@ func TestErrorAfterManyMerges(t *testing.T) {
 			xs := l.values(1, parts*each)
 			sorted := sortedCopy(xs)
 			r := newRand(2)
-			orders := []string{"random"}
-			if l.name == "lognormal" {
+			orders, times := []string{"random"}, 1.5
+			switch l.name {
+			case "lognormal":
 				orders = []string{"forward", "backward", "random", "tree"}
+			case "sorted", "reversed": // each part is a stretch of its own
+				requireWithin(t, sorted, mergeAll(partsOf(xs, parts), "forward", r), 1.5, boundedQ...)
+				requireWithin(t, sorted, mergeAll(partsOf(xs, parts), "backward", r), 1.5, boundedQ...)
+				orders, times = []string{"random", "tree"}, 3
 			}
 			for _, order := range orders {
-				ds := make([]*Digest, parts)
-				for i := range ds {
-					ds[i] = New()
-					ds[i].AddSlice(xs[i*each:][:each])
-				}
-				requireWithin(t, sorted, mergeAll(ds, order, r), 1.5, boundedQ...)
+				requireWithin(t, sorted, mergeAll(partsOf(xs, parts), order, r), times, boundedQ...)
 			}
 			// Larger parts, squeezed before they are merged.
-			ds := make([]*Digest, 50)
-			for i := range ds {
-				ds[i] = New()
-				ds[i].AddSlice(xs[i*len(xs)/50 : (i+1)*len(xs)/50])
-			}
-			requireWithin(t, sorted, mergeAll(ds, "random", r), 1.5, boundedQ...)
+			requireWithin(t, sorted, mergeAll(partsOf(xs, 50), "random", r), 1.5, boundedQ...)
 		})
 	}
 	t.Run("gap", func(t *testing.T) {
 		xs := bimodal(newRand(3), parts*each, 0.1)
-		ds := make([]*Digest, parts)
-		for i := range ds {
-			ds[i] = New()
-			ds[i].AddSlice(xs[i*each:][:each])
-		}
-		d := mergeAll(ds, "random", newRand(4))
+		d := mergeAll(partsOf(xs, parts), "random", newRand(4))
 		slices.Sort(xs)
 		for _, q := range []float64{0.5, 0.9, 0.95, 0.99} {
 			require.LessOrEqual(t, rankError(xs, d.Quantile(q), q), 1.5e-4, "P%v", 100*q)
 		}
 	})
+}
+
+// partsOf returns digests of n equal parts of the values.
+func partsOf(xs []float64, n int) []*Digest {
+	ds := make([]*Digest, n)
+	for i := range ds {
+		ds[i] = New()
+		ds[i].AddSlice(xs[i*len(xs)/n : (i+1)*len(xs)/n])
+	}
+	return ds
 }
 
 func mergeAll(ds []*Digest, order string, r *rand.Rand) *Digest {

@@ -244,7 +244,7 @@ type digestJSON struct {
 
 // MarshalJSON returns an object with count, sum, min, max, p50, p90, p95,
 // p99 and p99.9, null where they are not finite, and the binary form in
-// base64 as digest.
+// base64 as digest. It is at most 33 kB.
 func (d *Digest) MarshalJSON() ([]byte, error) {
 	data, err := d.MarshalBinary()
 	if err != nil {

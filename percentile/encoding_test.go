@@ -124,6 +124,9 @@ func TestEncodingIsSmall(t *testing.T) {
 	data, err := d.MarshalBinary()
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(data), 24_000)
+	text, err := d.MarshalJSON()
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(text), 32_500) // base64 takes four bytes for three
 	var b Digest
 	require.NoError(t, b.UnmarshalBinary(data))
 	assert.Equal(t, d.Count(), b.Count())
