@@ -1,7 +1,7 @@
-// Command bench measures what the client costs and how exact it is, against a server of fixed timing in a process of its
-// own. From this directory:
+// Command client measures what the client costs and how exact it is, against a server of fixed timing in a process of its
+// own. From internal/bench:
 //
-//	go run .
+//	GOWORK=off go run ./client
 //
 // The clients do the same work, in turns and each time in a fresh process: the bare loop over net/http, which reads lines
 // and takes the time and does nothing else; the target of loadgen/openai, one request at a time; and the same in a run,
@@ -78,7 +78,7 @@ func main() {
 		err = measure(c, *role)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
+		fmt.Fprintln(os.Stderr, "client:", err)
 		os.Exit(1)
 	}
 }
