@@ -140,7 +140,7 @@ func (b *builder) figures(class string, chk *checker, k *books) *Report {
 			r.Outcomes[Outcome(o)] = n
 		}
 	}
-	b.attainment(r, k)
+	b.attainment(r, chk, k)
 	b.rates(r, k)
 	b.lost(r, chk, k)
 	b.objectives(r, chk, k)
@@ -149,7 +149,7 @@ func (b *builder) figures(class string, chk *checker, k *books) *Report {
 	return r
 }
 
-func (b *builder) attainment(r *Report, k *books) {
+func (b *builder) attainment(r *Report, chk *checker, k *books) {
 	n := float64(k.offered)
 	none := [2]float64{math.NaN(), math.NaN()}
 	r.Attainment, r.AttainmentCI95, r.AttainmentCI, r.AttainmentBounds = math.NaN(), none, none, none
@@ -159,7 +159,7 @@ func (b *builder) attainment(r *Report, k *books) {
 	r.Attainment = float64(k.good) / n
 	r.AttainmentCI95 = wilson(r.Attainment, n, normalQuantile(0.95))
 	r.AttainmentBounds = [2]float64{r.Attainment, float64(k.good+k.undecided) / n}
-	r.AttainmentCI = judgeShare(k.good, k.offered, k.batches(slo.Attainment, 0), slo.Objective{Metric: slo.Attainment}, b.confidence, 1).ci
+	r.AttainmentCI = judgeShare(k.good, k.offered, k.evidenceOfGood(chk, 0), slo.Objective{Metric: slo.Attainment}, b.confidence, 1).ci
 }
 
 func (b *builder) rates(r *Report, k *books) {
@@ -214,15 +214,20 @@ func (b *builder) objectives(r *Report, chk *checker, k *books) {
 	for i, o := range chk.slo.Objectives {
 		res := ObjectiveResult{Objective: o, N: k.offered - k.excluded[i], Within: k.within[i], Missed: k.missed[i],
 			MissedRPS: b.rate(k.flowMissed[i]), Undefined: k.undefined[i], Excluded: k.excluded[i], Target: targetOf(o)}
+		var from []evidence
 		count := k.within[i]
 		switch o.Metric {
 		case slo.ErrorRate:
 			count = k.offered - k.outcomes[Success]
+			from = []evidence{{batches: k.batches(nFailed, -1, -1), reach: math.NaN()}}
 		case slo.Attainment:
 			count = k.good
+			from = k.evidenceOfGood(chk, o.Threshold.Limit)
+		default:
+			from = []evidence{k.evidence(chk, i)}
 		}
 		res.Holds = o.Reached(count, res.N)
-		s := judgeShare(count, res.N, k.batches(o.Metric, i), o, b.confidence, len(chk.rules))
+		s := judgeShare(count, res.N, from, o, b.confidence, len(chk.rules))
 		res.Share, res.CI, res.Verdict = s.value, s.ci, s.verdict
 		res.Inflation, res.EffectiveN, res.Batches = s.phi, s.effective, s.batches
 		if o.Metric.Population() {
@@ -233,40 +238,6 @@ func (b *builder) objectives(r *Report, chk *checker, k *books) {
 		verdicts = append(verdicts, s.verdict)
 	}
 	r.Verdict = joint(verdicts...)
-}
-
-// batches are the slices in which requests of the cohort started, with what an objective's share counts in them and
-// the values of its metric: of attainment those of e2e, of error_rate none.
-func (k *books) batches(m slo.Metric, objective int) []batch {
-	s := k.slices
-	series := k.seriesOf(m)
-	if m == slo.Attainment {
-		series = 0
-	}
-	out := make([]batch, 0, s.n)
-	for row := range s.n {
-		n := s.count(row, nCohort)
-		var y uint64
-		switch m {
-		case slo.Attainment:
-			y = s.count(row, nGood)
-		case slo.ErrorRate:
-			y = s.count(row, nFailed)
-		default:
-			y = s.count(row, s.within(objective))
-			n -= s.count(row, s.excluded(objective))
-		}
-		if n == 0 {
-			continue
-		}
-		one := batch{n: float64(n), y: float64(y)}
-		if series >= 0 {
-			v := s.sums[(row*s.series+series)*3:][:3]
-			one.k, one.x, one.x2 = v[0], v[1], v[2]
-		}
-		out = append(out, one)
-	}
-	return out
 }
 
 func (b *builder) percentiles(r *Report, k *books) {

@@ -105,7 +105,13 @@ func (r *Report) attainmentText() string {
 	}
 	text := fmt.Sprintf("%s of %s requests were good", figure.Share(r.Attainment), figure.Count(r.Offered))
 	if math.IsNaN(r.AttainmentCI[0]) {
-		return text + " (too much alike for an interval)"
+		text += " (too much alike for an interval"
+		for _, o := range r.Objectives {
+			if o.Verdict == Missed && math.IsNaN(o.CI[0]) {
+				return text + "; " + o.Objective.String() + " is missed by far all the same)"
+			}
+		}
+		return text + ")"
 	}
 	return fmt.Sprintf("%s (%s interval %s)", text, figure.Percent(r.Confidence), fromTo(r.AttainmentCI))
 }

@@ -17,14 +17,14 @@ import (
 //
 // φ is estimated from the share itself and from the metric's values, and the greater one is used. Misses are rare and
 // come in clusters, so that a short run that happens to have few of them would also believe that they do not cluster;
-// the values of all requests know better.
+// the values of all requests know better. Where all of them are far within the threshold (farWithin), they are left out.
 //
 // A run whose last batches correlate by more is too short for an interval. Nothing is met by it, but
 // an SLO can be missed so widely that it shows: see farFrom. On an M/M/1 queue at the SLO line, where both are wrong,
 // "met" and "missed" are each said in about 5 % of the runs or fewer, of whatever length (BenchmarkCoverage).
 const (
 	minBatches = 20     // fewer say nothing of their variance
-	fewBatches = 5      // fewer do not even show what is far off
+	fewBatches = 5      // fewer are taken for no more than minSample−1 requests
 	minSample  = 20     // fewer requests than this form no batches
 	neumannZ   = 1.2816 // correlated beyond this many standard deviations: 10 %, one-sided
 
@@ -72,6 +72,13 @@ func (b batch) plus(o batch) batch {
 	return batch{b.n + o.n, b.y + o.y, b.k + o.k, b.x + o.x, b.x2 + o.x2}
 }
 
+func sum(b []batch) (all batch) {
+	for _, one := range b {
+		all = all.plus(one)
+	}
+	return all
+}
+
 // variance of the series' values; 0 where they are so nearly equal that the sums cannot tell.
 func (b batch) variance() float64 {
 	mean := b.x / b.k
@@ -92,10 +99,7 @@ type inflation struct {
 // inflate estimates φ of the share Σy/Σn from batches in the order of Start, which it overwrites.
 func inflate(b []batch) inflation {
 	for len(b) >= minBatches {
-		var all batch
-		for _, one := range b {
-			all = all.plus(one)
-		}
+		all := sum(b)
 		share := residuals(b, func(b batch) (float64, float64) { return b.y, b.n })
 		var values []float64
 		variance := all.variance()
@@ -124,34 +128,6 @@ func inflate(b []batch) inflation {
 // autoregression is by how much the variance of the mean of an AR(1) sequence exceeds that of independent values, where r
 // is the correlation of neighbours: (1+r)/(1−r). So much fewer independent values it also is worth.
 func autoregression(r float64) float64 { return (1 + r) / (1 - r) }
-
-// farFrom reports whether a share is so far short of its target that a run too short to have an interval shows it all the
-// same. A run above the system's capacity is always of that kind: its queue grows to the end, and no batch is like the one
-// before. The few batches that are left are taken as an AR(1) sequence, however much they correlate. That is crude, and so
-// nothing is met by it.
-func farFrom(b []batch, o slo.Objective, confidence float64) bool {
-	b = slices.Clone(b)
-	for len(b) >= minBatches {
-		b = pairs(b)
-	}
-	if len(b) < fewBatches {
-		return false
-	}
-	var all batch
-	for _, one := range b {
-		all = all.plus(one)
-	}
-	e := residuals(b, func(b batch) (float64, float64) { return b.y, b.n })
-	stretch := autoregression(min(max(correlation(e), 0), 0.9))
-	p := all.y / all.n
-	phi := max(1, ratio(e, all.n, p*(1-p))*stretch)
-	t := studentQuantile(confidence, max(1, float64(len(b)-1)/stretch))
-	ci := wilson(p, all.n/phi, t)
-	if o.Metric == slo.ErrorRate {
-		return ci[0] > targetOf(o)
-	}
-	return ci[1] < targetOf(o)
-}
 
 // ratio is the variance of a mean of n values estimated from the residuals of batches, over that of n independent
 // values of the given variance; 0 where there is no variance to speak of.
@@ -241,8 +217,9 @@ type share struct {
 
 // judgeShare finds the interval of the share count/n and holds it against the target. A target is met where the
 // interval at the given confidence lies beyond it. It is missed where the interval at 1 − α/m lies short of it, so that
-// of m objectives that hold none is likely to be called missed.
-func judgeShare(count, n uint64, batches []batch, o slo.Objective, confidence float64, m int) share {
+// of m objectives that hold none is likely to be called missed. Of several pieces of evidence the one counts that says
+// least.
+func judgeShare(count, n uint64, from []evidence, o slo.Objective, confidence float64, m int) share {
 	s := share{value: math.NaN(), ci: [2]float64{math.NaN(), math.NaN()}, phi: math.NaN(), effective: math.NaN(), verdict: NoData}
 	if n == 0 {
 		return s
@@ -255,9 +232,18 @@ func judgeShare(count, n uint64, batches []batch, o slo.Objective, confidence fl
 		s.decide(float64(n), normalQuantile(confidence), normalQuantile(strict), o)
 		return s
 	}
-	far := farFrom(batches, o, strict)
-	inf := inflate(batches)
-	s.batches = inf.batches
+	worst := inflation{phi: 1, freedom: math.Inf(1), batches: math.MaxInt}
+	far := false
+	for _, e := range from {
+		far = far || farFrom(e.batches, o, strict)
+		if e.farWithin(1 - confidence) {
+			e = e.withoutValues()
+		}
+		inf := inflate(e.batches)
+		worst.batches = min(worst.batches, inf.batches)
+		worst.phi, worst.freedom = max(worst.phi, inf.phi), min(worst.freedom, inf.freedom)
+	}
+	s.batches = worst.batches
 	if s.batches == 0 {
 		s.tooShort = true
 		s.verdict = Inconclusive
@@ -266,9 +252,9 @@ func judgeShare(count, n uint64, batches []batch, o slo.Objective, confidence fl
 		}
 		return s
 	}
-	s.phi = inf.phi
+	s.phi = worst.phi
 	s.effective = float64(n) / s.phi
-	s.decide(s.effective, studentQuantile(confidence, inf.freedom), studentQuantile(strict, inf.freedom), o)
+	s.decide(s.effective, studentQuantile(confidence, worst.freedom), studentQuantile(strict, worst.freedom), o)
 	return s
 }
 

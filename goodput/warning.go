@@ -11,7 +11,8 @@ import (
 // What a report warns of. Each warning wraps one of these: use errors.Is. The warnings of a class are in the class's
 // report and, with its name, in the total's. They survive JSON.
 var (
-	// ErrRunTooShort: the requests of the run are too much alike for a verdict; a longer run has one.
+	// ErrRunTooShort: neighbours are too much alike for a verdict, as where latency drifts or swings over the whole run. A run
+	// several times as long as that has one, and so has one whose values are far within their thresholds.
 	ErrRunTooShort = errors.New("run too short for its load")
 	// ErrFewRequests: below 20 requests there is no telling whether they are independent.
 	ErrFewRequests = errors.New("few requests")
@@ -74,8 +75,8 @@ func (r *Report) warnings() (w []error) {
 		}
 	}
 	if short != "" {
-		w = append(w, fmt.Errorf("%w: its %d requests are too much alike to form %d independent batches (%s)", ErrRunTooShort,
-			r.Offered, minBatches, short))
+		w = append(w, fmt.Errorf("%w: neighbours among its %d requests are too much alike to form %d independent batches, as where latency drifts over the whole run (%s)",
+			ErrRunTooShort, r.Offered, minBatches, short))
 	}
 	if few {
 		w = append(w, fmt.Errorf("%w: below %d the intervals take them as independent", ErrFewRequests, minSample))
