@@ -23,6 +23,7 @@ type chunk struct {
 	err       gjson.Result // an error object
 	texts     int          // pieces of text
 	text      gjson.Result // the last of them
+	number    gjson.Result // that of an event of the Responses API, which says nothing
 	kind      loadgen.TextKind
 	index     int  // of its choice
 	end       bool // it is the end marker

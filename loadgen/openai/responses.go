@@ -21,6 +21,8 @@ func (a *answer) takeEvent(json string) error {
 		switch key.Str {
 		case "type":
 			typ = v.Str
+		case "sequence_number":
+			c.number = v
 		case "delta":
 			delta = v
 		case "item":
