@@ -3,8 +3,13 @@ package goodputkit
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"io/fs"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -81,4 +86,37 @@ func TestArrowsOnlyGoDown(t *testing.T) {
 		}
 	}
 	require.Greater(t, seen, 4, "go list saw the packages")
+}
+
+// pointersOnly are the exported types whose Marshal… and String methods a copy does not have, because they have a lock.
+var pointersOnly = map[string]bool{"percentile.Digest": true, "goodput.Accumulator": true}
+
+// A method that prints or marshals is there for a copy, too: without it fmt and encoding/json show what is inside, or nothing.
+func TestCopiesPrintAndMarshal(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "String" && !strings.HasPrefix(f.Name.Name, "Marshal") {
+				continue
+			}
+			star, ok := f.Recv.List[0].Type.(*ast.StarExpr)
+			if seen++; !ok {
+				continue
+			}
+			if name, ok := star.X.(*ast.Ident); ok && name.IsExported() && file.Name.Name != "main" {
+				require.True(t, pointersOnly[file.Name.Name+"."+name.Name], "%s: a copy of a %s has no %s", path, name.Name, f.Name.Name)
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, seen, 20)
 }

@@ -176,6 +176,10 @@ func (b *builder) rates(r *Report, k *books) {
 	} {
 		*rate.to = b.rate(rate.n)
 	}
+	r.ArrivalRPS = math.NaN()
+	if s := k.starts; s.last > s.first {
+		r.ArrivalRPS = float64(k.offered-1) / (float64(s.last-s.first) / 1e9)
+	}
 }
 
 // rate is a count over the window's length; NaN where it has none.
@@ -216,7 +220,12 @@ func (b *builder) objectives(r *Report, chk *checker, k *books) {
 			MissedRPS: b.rate(k.flowMissed[i]), Undefined: k.undefined[i], Excluded: k.excluded[i], Target: targetOf(o)}
 		var from []evidence
 		count := k.within[i]
+		res.AtLeast = math.NaN()
 		switch o.Metric {
+		case slo.Speed:
+			if d := k.distribution(mSpeed); d != nil {
+				res.AtLeast = d.Quantile(1 - float64(o.Percentile)/100)
+			}
 		case slo.ErrorRate:
 			count = k.offered - k.outcomes[Success]
 			from = []evidence{{batches: k.batches(nFailed, -1, -1), reach: math.NaN()}}
@@ -286,9 +295,18 @@ func finite(x float64) float64 {
 	return x
 }
 
+// fewSlices is how many slices a time line may have, however few the requests: beyond, it has no more of them than of these.
+const fewSlices = 8
+
 func timeline(s *timeSlices) Timeline {
 	if s.n == 0 {
 		return Timeline{}
+	}
+	if most := max(fewSlices, s.total(cOffered)); uint64(s.n) > most {
+		s = s.clone()
+		for uint64(s.n) > most {
+			s.coarsen()
+		}
 	}
 	t := Timeline{From: instant(s.anchor + s.lo*s.width), Width: time.Duration(s.width)}
 	for row := range s.n {

@@ -22,6 +22,7 @@ type class struct {
 type books struct {
 	offered, good, undecided            uint64 // of the cohort
 	outcomes                            [outcomes]uint64
+	starts                              span     // of the cohort: its first and its last Start
 	within, missed, undefined, excluded []uint64 // of the cohort's successes, by objective
 
 	flow        Flow
@@ -147,6 +148,7 @@ func (c *class) note(e *entry) {
 
 func (c *class) bookCohort(e *entry, row int, customs []customValue) {
 	c.offered++
+	c.starts.add(e.start, e.start)
 	c.outcomes[e.outcome]++
 	c.slices.add(row, nCohort, 1)
 	if e.has(isUndecided) {
@@ -340,6 +342,9 @@ func (b *books) merge(o *books) {
 	b.offered += o.offered
 	b.good += o.good
 	b.undecided += o.undecided
+	if o.starts.any {
+		b.starts.add(o.starts.first, o.starts.last)
+	}
 	addTo(b.outcomes[:], o.outcomes[:])
 	addTo(b.flowOutcome[:], o.flowOutcome[:])
 	from := o.byObjective()

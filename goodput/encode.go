@@ -17,7 +17,7 @@ import (
 // format, or cannot be what an accumulator wrote.
 var ErrEncoding = errors.New("goodput: not an encoded accumulator")
 
-const encodingMagic = "gpa\x01"
+const encodingMagic = "gpa\x02"
 
 // MarshalBinary encodes what was counted so far, with the SLOs and the window, so that another process can merge it or
 // go on. Its length is bounded: below 600 kB a class, and in proportion where there is less. Its error is nil unless
@@ -159,6 +159,8 @@ func (e *encoder) class(c *classSnapshot) {
 	for _, n := range b.counters() {
 		e.uvarint(*n)
 	}
+	e.uvarint(uint64(b.starts.first))
+	e.uvarint(uint64(b.starts.last))
 	*e = b.slices.appendBinary(*e)
 	e.bool(b.ttfoDiffers)
 	for _, d := range b.digests {
@@ -236,6 +238,7 @@ func (d *decoder) class(a *Accumulator) (c classSnapshot) {
 	for _, n := range b.counters() {
 		*n = d.count()
 	}
+	b.starts = span{first: d.instant(), last: d.instant(), any: b.offered > 0}
 	b.slices.decode(d)
 	b.ttfoDiffers = d.bool()
 	for m := range b.digests {
@@ -290,6 +293,9 @@ func (b *books) check(chk *checker) error {
 		f.Unfinished != b.flowOutcome[Unfinished], f.Good+sum(b.flowFirst) != f.Success,
 		f.GoodInputTokens > f.InputTokens, f.GoodOutputTokens > f.OutputTokens:
 		return errors.New("the books do not close")
+	}
+	if s := b.starts; s.first > s.last || !s.any && s != (span{}) {
+		return errors.New("bad starts")
 	}
 	for i := range chk.rules {
 		if chk.rules[i].kind.population() {

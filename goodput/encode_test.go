@@ -134,15 +134,21 @@ func FuzzUnmarshalBinary(f *testing.F) {
 func TestMergeRefuses(t *testing.T) {
 	s := slo.MustParse("e2e p95 < 1s")
 	a := NewAccumulator(s)
-	for name, o := range map[string]*Accumulator{
-		"threshold": NewAccumulator(slo.MustParse("e2e p95 < 2s")),
-		"rules":     NewAccumulator(slo.MustParse("ttft p95 < 1s, undefined ttft: holds")),
-		"classes":   NewAccumulator(s, WithClasses(slo.Set{"a": s})),
-		"window":    NewAccumulator(s, WithWindow(epoch, epoch.Add(time.Hour))),
+	for says, o := range map[string]*Accumulator{
+		`the SLO is "e2e p95 < 1s" and "e2e p95 < 2s" (fingerprints`:                  NewAccumulator(slo.MustParse("e2e p95 < 2s")),
+		`and "ttft p95 < 1s, undefined ttft: holds"`:                                  NewAccumulator(slo.MustParse("ttft p95 < 1s, undefined ttft: holds")),
+		`is the same, but for the class a, which only the second has: "e2e p95 < 1s"`: NewAccumulator(s, WithClasses(slo.Set{"a": s})),
+		"window whole run and from":                                                   NewAccumulator(s, WithWindow(epoch, epoch.Add(time.Hour))),
 	} {
 		o.Observe(request(time.Second, time.Second))
-		require.ErrorIs(t, a.Merge(o), ErrMerge, name)
+		err := a.Merge(o)
+		require.ErrorIs(t, err, ErrMerge)
+		assert.ErrorContains(t, err, says)
 	}
+	two := NewAccumulator(s, WithClasses(slo.Set{"a": s, "b": slo.MustParse("ttft p90 < 1s")}))
+	assert.ErrorContains(t, two.Merge(NewAccumulator(s, WithClasses(slo.Set{"a": s}))), `class b, which only the first has: "ttft p90 < 1s"`)
+	assert.ErrorContains(t, two.Merge(NewAccumulator(s, WithClasses(slo.Set{"a": slo.MustParse("ttft p90 < 1s"), "b": s}))),
+		`that of the class a is "e2e p95 < 1s" and "ttft p90 < 1s"`)
 	assert.Zero(t, a.Report().Offered)
 	x, y := NewAccumulator(s, WithWindow(epoch, time.Time{})), NewAccumulator(s, WithWindow(epoch, epoch.Add(time.Hour)))
 	require.ErrorIs(t, x.Merge(y), ErrMerge)

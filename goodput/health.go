@@ -35,6 +35,7 @@ type ClientHealth struct {
 	LagMax  float64       `json:"lag_max_s"`         // the same
 	Retried uint64        `json:"retried"`           // requests repeated because a kept-alive connection had been closed
 	Network *Network      `json:"network,omitempty"` // where the time of requests went on their way; nil: nobody said
+	Load    *Load         `json:"load,omitempty"`    // what the client was asked for; nil: nobody said
 }
 
 // Sound reports whether nothing is known against the client: its verdict is Valid, or nobody judged. A nil

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/goodputkit/goodputkit/internal/figure"
 )
 
 // ErrMerge is what the errors of [Accumulator.Merge] wrap: the two do not measure the same.
@@ -60,7 +62,7 @@ func (a *Accumulator) snapshot() snapshot {
 // were not judged, they cannot: that is such an error too.
 func (a *Accumulator) Merge(o *Accumulator) error {
 	if x, y := a.set.Fingerprint(a.slo), o.set.Fingerprint(o.slo); x != y {
-		return fmt.Errorf("%w: SLO fingerprints %s and %s", ErrMerge, x, y)
+		return fmt.Errorf("%w: %s (fingerprints %s and %s)", ErrMerge, a.apart(o), x, y)
 	}
 	if x, y := a.windowText(), o.windowText(); x != y {
 		return fmt.Errorf("%w: window %s and %s", ErrMerge, x, y)
@@ -87,6 +89,29 @@ func (a *Accumulator) checkCounts(s *snapshot) error {
 		return fmt.Errorf("%w: %w", ErrMerge, errCounted)
 	}
 	return nil
+}
+
+// apart says in what the SLOs of two accumulators differ.
+func (a *Accumulator) apart(o *Accumulator) string {
+	if !a.slo.Equal(o.slo) {
+		return fmt.Sprintf("the SLO is %q and %q", a.slo, o.slo)
+	}
+	names := slices.Concat(a.set.Classes(), o.set.Classes())
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		x, inA := a.set[name]
+		y, inO := o.set[name]
+		class := figure.Clean(name, 60)
+		switch {
+		case !inA:
+			return fmt.Sprintf("the SLO is the same, but for the class %s, which only the second has: %q", class, y)
+		case !inO:
+			return fmt.Sprintf("the SLO is the same, but for the class %s, which only the first has: %q", class, x)
+		case !x.Equal(y):
+			return fmt.Sprintf("the SLO is the same, but that of the class %s is %q and %q", class, x, y)
+		}
+	}
+	return "the SLOs differ"
 }
 
 // absorb adds all of a snapshot or, with an error, nothing.

@@ -229,6 +229,25 @@ func (w refWindow) length(records []*Record) float64 {
 	return to.Sub(from).Seconds()
 }
 
+// arrivals is the inverse of the mean gap between the Starts in the window, sorted; NaN where there is none.
+func arrivals(records []*Record, w refWindow) float64 {
+	var starts []time.Time
+	for _, rec := range records {
+		if w.has(rec.Start) {
+			starts = append(starts, rec.Start)
+		}
+	}
+	slices.SortFunc(starts, time.Time.Compare)
+	var sum time.Duration
+	for i := 1; i < len(starts); i++ {
+		sum += starts[i].Sub(starts[i-1])
+	}
+	if sum == 0 {
+		return math.NaN()
+	}
+	return 1 / (sum.Seconds() / float64(len(starts)-1))
+}
+
 // refCheck compares a report with what the reference counts of the records. s is nil for a total that no SLO judges.
 func refCheck(t *testing.T, name string, r *Report, records []*Record, w refWindow, length float64, sloOf func(class string) refSLO, s refSLO) {
 	t.Helper()
@@ -356,6 +375,7 @@ func refCheck(t *testing.T, name string, r *Report, records []*Record, w refWind
 	equal(share(good+undecided, offered), r.AttainmentBounds[1], "upper bound")
 	equal(length, r.WindowS, "window")
 	equal(rate(offered), r.OfferedRPS, "offered")
+	equal(arrivals(records, w), r.ArrivalRPS, "arrival rate")
 	equal(rate(f.Ended), r.ThroughputRPS, "throughput")
 	equal(rate(f.Success), r.SuccessRPS, "success")
 	equal(rate(f.Good), r.GoodputRPS, "goodput")

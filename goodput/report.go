@@ -49,6 +49,7 @@ type Report struct {
 
 	WindowS         float64 `json:"window_s"`                // length of the window, s
 	OfferedRPS      float64 `json:"offered_rps"`             // cohort / window
+	ArrivalRPS      float64 `json:"arrival_rps"`             // (cohort − 1) / (its last Start − its first); NaN: fewer than two instants
 	ThroughputRPS   float64 `json:"throughput_rps"`          // ended, whatever the outcome but dropped and unfinished
 	SuccessRPS      float64 `json:"success_rps"`             // ended with success
 	GoodputRPS      float64 `json:"goodput_rps"`             // ended and good
@@ -142,6 +143,11 @@ type ObjectiveResult struct {
 	EffectiveN float64    `json:"effective_n"` // N / φ
 	Batches    int        `json:"batches"`     // batch means that φ was estimated from; 0: plain interval
 
+	// AtLeast is of speed, of which more is better: the value that the objective's percentile of the cohort's successes
+	// reach or exceed, tokens/s. Of p95 it is what a table of percentiles calls the P5. NaN, and absent from JSON, of any
+	// other metric and where no success has a speed.
+	AtLeast float64 `json:"at_least"`
+
 	Missed    uint64  `json:"missed"`     // successes of the cohort that miss it, whatever else they miss
 	MissedRPS float64 `json:"missed_rps"` // the same of the flow, requests/s
 	Undefined uint64  `json:"undefined"`  // successes for which the metric is undefined, so that the rule for undefined values decided
@@ -182,7 +188,7 @@ type Distribution struct {
 	Thin []string `json:"thin,omitempty"`
 }
 
-// Timeline is the run in time slices of equal width, at most 512. It also shows what was before the window.
+// Timeline is the run in time slices of equal width: at most 512, and no more than there were requests, or 8. It also shows what was before the window.
 type Timeline struct {
 	From   time.Time     `json:"from,omitzero"` // start of the first slice
 	Width  time.Duration `json:"width_ns"`

@@ -83,6 +83,7 @@ type reportJSON struct {
 	AttainmentCI     interval                `json:"attainment_ci"`
 	AttainmentBounds interval                `json:"attainment_bounds"`
 	OfferedRPS       number                  `json:"offered_rps"`
+	ArrivalRPS       number                  `json:"arrival_rps"`
 	ThroughputRPS    number                  `json:"throughput_rps"`
 	SuccessRPS       number                  `json:"success_rps"`
 	GoodputRPS       number                  `json:"goodput_rps"`
@@ -104,14 +105,14 @@ type reportJSON struct {
 }
 
 // MarshalJSON writes the report with the keys in the fields' tags.
-func (r *Report) MarshalJSON() ([]byte, error) {
+func (r Report) MarshalJSON() ([]byte, error) {
 	j := reportJSON{
 		Format: r.Format, Class: r.Class, SLO: r.SLO, SLOName: r.SLOName, Fingerprint: r.Fingerprint, Health: r.Health,
 		Verdict: r.Verdict, Confidence: number(r.Confidence), Window: r.Window, WindowS: number(r.WindowS),
 		Offered: r.Offered, Outcomes: r.Outcomes, Good: r.Good, Late: r.Late, Undecided: r.Undecided,
 		Attainment: number(r.Attainment), AttainmentCI95: newInterval(r.AttainmentCI95),
 		AttainmentCI: newInterval(r.AttainmentCI), AttainmentBounds: newInterval(r.AttainmentBounds),
-		OfferedRPS: number(r.OfferedRPS), ThroughputRPS: number(r.ThroughputRPS), SuccessRPS: number(r.SuccessRPS),
+		OfferedRPS: number(r.OfferedRPS), ArrivalRPS: number(r.ArrivalRPS), ThroughputRPS: number(r.ThroughputRPS), SuccessRPS: number(r.SuccessRPS),
 		GoodputRPS: number(r.GoodputRPS), LostRPS: map[string]number{}, Lost: r.Lost,
 		DroppedRPS: number(r.DroppedRPS), UnfinishedRPS: number(r.UnfinishedRPS), OutputTPS: number(r.OutputTPS),
 		TokenGoodputTPS: number(r.TokenGoodputTPS), TotalTPS: number(r.TotalTPS), TotalGoodputTPS: number(r.TotalGoodputTPS),
@@ -129,7 +130,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON wrote. A report of another format is an error.
 func (r *Report) UnmarshalJSON(b []byte) error {
-	var j reportJSON
+	j := reportJSON{ArrivalRPS: noNumber}
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (r *Report) UnmarshalJSON(b []byte) error {
 		Offered: j.Offered, Outcomes: j.Outcomes, Good: j.Good, Late: j.Late, Undecided: j.Undecided,
 		Attainment: float64(j.Attainment), AttainmentCI95: j.AttainmentCI95.floats(),
 		AttainmentCI: j.AttainmentCI.floats(), AttainmentBounds: j.AttainmentBounds.floats(),
-		OfferedRPS: float64(j.OfferedRPS), ThroughputRPS: float64(j.ThroughputRPS), SuccessRPS: float64(j.SuccessRPS),
+		OfferedRPS: float64(j.OfferedRPS), ArrivalRPS: float64(j.ArrivalRPS), ThroughputRPS: float64(j.ThroughputRPS), SuccessRPS: float64(j.SuccessRPS),
 		GoodputRPS: float64(j.GoodputRPS), LostRPS: map[string]float64{}, Lost: j.Lost,
 		DroppedRPS: float64(j.DroppedRPS), UnfinishedRPS: float64(j.UnfinishedRPS), OutputTPS: float64(j.OutputTPS),
 		TokenGoodputTPS: float64(j.TokenGoodputTPS), TotalTPS: float64(j.TotalTPS), TotalGoodputTPS: float64(j.TotalGoodputTPS),
@@ -176,6 +177,7 @@ type objectiveJSON struct {
 	Inflation  number   `json:"inflation"`
 	EffectiveN number   `json:"effective_n"`
 	Batches    int      `json:"batches"`
+	AtLeast    *number  `json:"at_least,omitempty"`
 	Missed     *uint64  `json:"missed,omitempty"`
 	MissedRPS  *number  `json:"missed_rps,omitempty"`
 	Undefined  uint64   `json:"undefined,omitempty"`
@@ -194,6 +196,9 @@ func (o Objectives) MarshalJSON() ([]byte, error) {
 			N: r.N, Share: number(r.Share), Holds: r.Holds, Verdict: r.Verdict, Target: number(r.Target), CI: newInterval(r.CI),
 			Inflation: number(r.Inflation), EffectiveN: number(r.EffectiveN), Batches: r.Batches,
 			Undefined: r.Undefined, Excluded: r.Excluded,
+		}
+		if least := number(r.AtLeast); r.Objective.Metric == slo.Speed && !math.IsNaN(r.AtLeast) {
+			j.AtLeast = &least
 		}
 		if !r.Objective.Metric.Population() {
 			rps := number(r.MissedRPS)
@@ -241,7 +246,10 @@ func (o *Objectives) UnmarshalJSON(b []byte) error {
 		}
 		r.N, r.Share, r.Holds, r.Verdict, r.Target, r.CI = j.N, float64(j.Share), j.Holds, j.Verdict, float64(j.Target), j.CI.floats()
 		r.Inflation, r.EffectiveN, r.Batches = float64(j.Inflation), float64(j.EffectiveN), j.Batches
-		r.Undefined, r.Excluded, r.MissedRPS = j.Undefined, j.Excluded, math.NaN()
+		r.Undefined, r.Excluded, r.MissedRPS, r.AtLeast = j.Undefined, j.Excluded, math.NaN(), math.NaN()
+		if j.AtLeast != nil {
+			r.AtLeast = float64(*j.AtLeast)
+		}
 		if j.Within != nil {
 			r.Within = *j.Within
 		}

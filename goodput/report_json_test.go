@@ -61,7 +61,7 @@ func TestReportJSONRoundTrip(t *testing.T) {
 func TestReportJSONKeys(t *testing.T) {
 	m := jsonOf(t, richReport(t))
 	for _, key := range strings.Fields(`format slo slo_name fingerprint warnings health verdict confidence window window_s offered outcomes
-		good late undecided attainment attainment_ci95 attainment_ci attainment_bounds offered_rps throughput_rps success_rps goodput_rps
+		good late undecided attainment attainment_ci95 attainment_ci attainment_bounds offered_rps arrival_rps throughput_rps success_rps goodput_rps
 		lost_rps lost dropped_rps unfinished_rps output_tps token_goodput_tps total_tps total_token_goodput_tps flow percentiles worst
 		notes classes timeline`) {
 		assert.Contains(t, m, key)

@@ -90,12 +90,32 @@ func bracket(ci [2]float64, text func(float64) string) string {
 	}
 }
 
+// slowSide says of speed, where an objective is about it, what its percentiles do not, which are of the fast side.
+func (r *Report) slowSide() string {
+	d := r.Percentiles[string(slo.Speed)]
+	var reached []string
+	for _, o := range r.allObjectives() {
+		if o.Objective.Metric != slo.Speed || !(o.AtLeast > 0) {
+			continue
+		}
+		of := ""
+		if o.class != "" {
+			of = " of " + figure.Clean(o.class, 16)
+		}
+		share := figure.Percent(float64(o.Objective.Percentile) / 100)
+		reached = append(reached, fmt.Sprintf("%s%s at least %s tok/s", share, of, figure.Number(o.AtLeast)))
+	}
+	if len(reached) == 0 {
+		return ""
+	}
+	return figure.Wrap("speed       ", "higher is better, so the slow ones are not those on the right: "+strings.Join(reached, ", ")+
+		"; the slowest was "+figure.Number(d.Min)+" tok/s", textWidth)
+}
+
 // notes are the lines below the table.
 func (t *percentileTable) notes() (text string) {
 	r := t.report
-	if d, ok := r.Percentiles[string(slo.Speed)]; ok && slices.ContainsFunc(r.allObjectives(), func(o objectiveOf) bool { return o.Objective.Metric == slo.Speed }) {
-		text += "speed: higher is better, so the slow ones are not those on the right; the slowest was " + figure.Number(d.Min) + " tok/s\n"
-	}
+	text += r.slowSide()
 	if t.thin {
 		text += thinMark + " fewer values than the percentile takes: it lies next to the greatest of them\n"
 	}

@@ -21,7 +21,7 @@ const textWidth = 100
 // "–" is a number that there is not. Below the percentiles stand the intervals of those that an objective is about, and of
 // those that are a bracket more than a figure, because they lie in a gap of the data or are of few values. The JSON has
 // more: see the fields of Report.
-func (r *Report) String() string {
+func (r Report) String() string {
 	sections := []string{r.textHead(), r.textObjectives(), r.textRates(), r.textBooks(), r.textPercentiles(), r.textClasses(),
 		r.textCounted(), r.textWarnings()}
 	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
@@ -90,6 +90,9 @@ func (r *Report) goodputText() string {
 		return figure.Fixed(v, d) + " of " + figure.Fixed(all, d) + " " + unit
 	}
 	text := of(r.GoodputRPS, r.ThroughputRPS, "requests/s")
+	if r.Flow.Ended > 0 && r.Flow.Success == 0 {
+		return text + ": no request succeeded, " + r.failuresText()
+	}
 	if r.Flow.Ended > 0 {
 		text += " (" + figure.Share(float64(r.Flow.Good)/float64(r.Flow.Ended)) + " of throughput)"
 	}
@@ -97,6 +100,35 @@ func (r *Report) goodputText() string {
 		text += ", " + of(r.TokenGoodputTPS, r.OutputTPS, "output tokens/s")
 	}
 	return text
+}
+
+// failuresText is what requests ended with where none of them succeeded: the most frequent outcomes, and what was said of
+// one with the first.
+func (r *Report) failuresText() string {
+	const most = 3
+	var parts []string
+	for i, cause := range r.causes() {
+		if i == most {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, figure.Count(r.Lost[cause])+" "+figure.Clean(cause, 50))
+	}
+	text := strings.Join(parts, ", ")
+	if detail := r.detailOf(r.commonest()); detail != "" {
+		text += "; for one, " + detail
+	}
+	return text
+}
+
+// commonest is the outcome other than success of most of the cohort; 0: there is none.
+func (r *Report) commonest() (most Outcome) {
+	for _, o := range Outcomes() {
+		if o != Success && r.Outcomes[o] > r.Outcomes[most] {
+			most = o
+		}
+	}
+	return most
 }
 
 func (r *Report) attainmentText() string {
@@ -201,6 +233,9 @@ func (r *Report) textRates() string {
 	var t figure.Table
 	t.Row("Rates", "requests", "requests/s", "of throughput", "output tokens/s", "total tokens/s")
 	t.Row("offered", figure.Count(r.Offered), rps(r.OfferedRPS))
+	if r.drained() {
+		t.Row("  arrival rate", "", rps(r.ArrivalRPS))
+	}
 	t.Row("throughput", figure.Count(f.Ended), rps(r.ThroughputRPS), share(f.Ended), tps(r.OutputTPS), tps(r.TotalTPS))
 	t.Row("success", figure.Count(f.Success), rps(r.SuccessRPS), share(f.Success))
 	t.Row("goodput", figure.Count(f.Good), rps(r.GoodputRPS), share(f.Good), tps(r.TokenGoodputTPS), tps(r.TotalGoodputTPS))
@@ -215,6 +250,12 @@ func (r *Report) textRates() string {
 		t.Row("unfinished", figure.Count(f.Unfinished), rps(r.UnfinishedRPS))
 	}
 	return t.String()
+}
+
+// drained reports whether requests arrived clearly faster than they were offered over the window, since it goes on after the
+// last of them. In a closed loop they arrive as the system lets them.
+func (r *Report) drained() bool {
+	return r.ArrivalRPS > 1.05*r.OfferedRPS && !(r.Health != nil && r.Health.Load != nil && r.Health.Load.Closed)
 }
 
 func (r *Report) perSecond(n uint64) float64 {
@@ -347,13 +388,20 @@ func (r *Report) textCounted() string {
 		}
 	}
 	text := figure.Wrap(label("Window"), when, textWidth)
-	text += figure.Wrap(label("Counted"), "attainment, objectives and percentiles over what started in the window, rates over what ended in it; percentiles are of successes alone", textWidth)
+	counted := "attainment, objectives and percentiles over what started in the window, rates over what ended in it; percentiles are of successes alone"
+	if r.drained() {
+		counted += "; the arrival rate is over the time from the first start to the last"
+	}
+	text += figure.Wrap(label("Counted"), counted, textWidth)
 	name := ""
 	if r.SLOName != "" {
 		name = figure.Clean(r.SLOName, 60) + ", "
 	}
 	text += label("Judged by") + "SLO " + name + "fingerprint " + figure.Clean(r.Fingerprint, 20) + "\n"
 	if r.Class == "" {
+		if r.Health != nil && r.Health.Load != nil {
+			text += figure.Wrap(label("Load"), r.Health.Load.text(), textWidth)
+		}
 		text += figure.Wrap(label("Client"), r.clientText(), textWidth)
 		if r.Health != nil && r.Health.Network != nil {
 			text += figure.Wrap(label("Network"), r.Health.Network.text(), textWidth)

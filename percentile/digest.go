@@ -56,7 +56,9 @@ func WithCompression(δ float64) Option {
 // below 120 kB whatever their number, and little when they are few.
 //
 // The zero value is an empty digest that is ready to use. A digest must not
-// be copied by value, which Add finds out and panics; see [Digest.Clone].
+// be copied by value, which go vet and Add find out, the latter with a panic; see
+// [Digest.Clone]. A copy also lacks MarshalJSON and MarshalBinary: put a pointer
+// into what is to be marshalled.
 //
 // One goroutine at a time may change a digest. Methods that only read may be
 // called from several, as long as none changes it; being the source of a

@@ -99,7 +99,7 @@ func (p *Prompts) Len() int { return len(p.entries) }
 func (p *Prompts) Skipped() int { return p.skipped }
 
 // String is the name and how many, and nothing of their text.
-func (p *Prompts) String() string { return fmt.Sprintf("%s: %d prompts", p.name, len(p.entries)) }
+func (p Prompts) String() string { return fmt.Sprintf("%s: %d prompts", p.name, len(p.entries)) }
 
 // Requests is the requests, each once, with salt unless WithoutSalt says otherwise: the line of four words goes before
 // the prompt or the first message, and its tokens are added to the input tokens where these are known. The later turns of

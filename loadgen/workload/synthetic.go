@@ -33,7 +33,7 @@ func NewSynthetic(shape Shape, opts ...Option) (*Synthetic, error) {
 }
 
 // String is the shape.
-func (s *Synthetic) String() string { return s.shape.String() }
+func (s Synthetic) String() string { return s.shape.String() }
 
 // Requests is the requests. Each pass over them draws the same lengths and, but for the salt, the same words. Requests
 // share their Body, which is not to be changed.

@@ -104,7 +104,7 @@ func (t *Trace) Arrivals(speed float64) loadgen.Replay {
 }
 
 // String is the name, how many requests and how long.
-func (t *Trace) String() string {
+func (t Trace) String() string {
 	return fmt.Sprintf("%s: %d requests in %v", t.name, len(t.entries), t.Span().Round(time.Millisecond))
 }
 
