@@ -22,7 +22,8 @@ import (
 // (a [ClientHealth]), warnings and warmup_ns (how long there had been load before the window) in the footer.
 //
 // The methods may be called from any goroutine; the records stand in the order of the calls. They go through a buffer
-// of 64 KiB, so that a Write may have to wait for the writer below.
+// of 64 KiB, so that a Write may have to wait for the writer below, and what is to outlive a process that is killed has to be
+// flushed.
 type RecordWriter struct {
 	epoch time.Time
 	lines sync.Pool // *[]byte

@@ -52,7 +52,11 @@ type Book struct {
 // that cannot be meant is refused with a *PlanError. Result has to be called in the end, whatever happens: it stops
 // reading the plan's sequences.
 func NewBook(p Plan, d Description, start time.Time) (*Book, error) {
-	return newBook(p, d, start, nil)
+	b, err := newBook(p, d, start, nil)
+	if err == nil && b.tally.file != nil {
+		b.tally.flush()
+	}
+	return b, err
 }
 
 // newBook is NewBook with the plan's sequences read ahead by r, if that is not nil.

@@ -29,12 +29,13 @@ const (
 // not its fault, and not in here; it is in the lag of each record.
 type lags struct {
 	values          *percentile.Recorder // s
+	waits           *percentile.Recorder // of those that waited for a place in flight, s
 	due, sent       time.Time            // when the last request could have been sent, and when it was
 	exhausted, over uint64               // dropped for lack of a descriptor or a port, and at the limit of requests in flight
 }
 
 func newLags(start time.Time) lags {
-	return lags{values: percentile.NewRecorder(), due: start, sent: start}
+	return lags{values: percentile.NewRecorder(), waits: percentile.NewRecorder(), due: start, sent: start}
 }
 
 // add counts a request, and says how late it was sent, in s; NaN: it was not.
@@ -43,11 +44,16 @@ func (l *lags) add(c *Call, r *goodput.Record) float64 {
 	case c.handed.IsZero():
 		if r.Outcome == goodput.Dropped {
 			l.over++
+		} else {
+			l.waits.Add(r.Sent.Seconds()) // to its end
 		}
 		return math.NaN()
 	case r.Outcome == goodput.Dropped:
 		l.exhausted++
 		return math.NaN()
+	}
+	if wait := c.ready.Sub(c.Start); wait > 0 {
+		l.waits.Add(wait.Seconds())
 	}
 	sent := c.Start.Add(r.Sent)
 	l.due, l.sent = later(l.due, c.ready), later(l.sent, sent)
@@ -59,6 +65,15 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// load is what was asked for, and what the limit of requests in flight held back.
+func (t *tally) load() *goodput.Load {
+	load := &goodput.Load{Plan: t.plan.load(), Closed: t.plan.Arrivals == nil, MaxInFlight: t.plan.MaxInFlight}
+	if d := t.lags.waits.Snapshot(); d.Count() > 0 {
+		load.Wait = goodput.PhaseTimes{N: d.Count(), P50: d.Quantile(0.5), P99: d.Quantile(0.99), Max: d.Max()}
+	}
+	return load
 }
 
 // tightest is the tightest threshold that a client's lag enters, in s; +Inf: there is none.
@@ -88,7 +103,7 @@ func (t *tally) health() *goodput.ClientHealth {
 	h := &goodput.ClientHealth{
 		Verdict: goodput.Valid, Offered: t.offered, Sent: t.sent - l.exhausted, Retried: t.retried,
 		LagP50: values.Quantile(0.5), LagP99: values.Quantile(0.99), LagMax: values.Max(),
-		Network: t.network.result(),
+		Network: t.network.result(), Load: t.load(),
 	}
 	judge := func(v, suspect, invalid float64, reason string, args ...any) {
 		switch {

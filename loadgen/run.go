@@ -42,11 +42,12 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	defer r.cancel()
 	// The loop waits for its pacer alone, and not for ctx too.
 	defer context.AfterFunc(ctx, r.pace.wake)()
-	stop := r.watch()
+	unwatch, settle := r.watch(), r.flush()
 	r.carryOut()
 	r.booked.Wait()
 	r.workers.dismiss()
-	stop()
+	unwatch()
+	settle()
 	defer sequences.wait()
 	return b.Result()
 }
@@ -226,6 +227,27 @@ func (r *client) watch() (stop func()) {
 	if r.b.plan.Progress == nil {
 		return func() {}
 	}
+	return r.eachSecond(func() {
+		r.b.mu.Lock()
+		r.b.advance(time.Now())
+		now := r.b.progress()
+		r.b.mu.Unlock()
+		r.b.ticks.call(now)
+	})
+}
+
+// flush hands the records on until stop is called, so that they outlive a process that does not end by itself: the header
+// at once.
+func (r *client) flush() (stop func()) {
+	if r.b.tally.file == nil {
+		return func() {}
+	}
+	r.booked.Go(r.b.tally.flush)
+	return r.eachSecond(r.b.tally.flush)
+}
+
+// eachSecond calls f in a goroutine until stop is called, which waits for it.
+func (r *client) eachSecond(f func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	p := newTimerPacer()
 	go func() {
@@ -238,11 +260,7 @@ func (r *client) watch() (stop func()) {
 				return
 			default:
 			}
-			r.b.mu.Lock()
-			r.b.advance(time.Now())
-			now := r.b.progress()
-			r.b.mu.Unlock()
-			r.b.ticks.call(now)
+			f()
 		}
 	}()
 	return func() { close(quit); p.wake(); <-done }

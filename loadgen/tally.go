@@ -190,6 +190,15 @@ func (o observer) observe(r *goodput.Record) {
 	}
 }
 
+// flush hands what was written on to the plan's writer.
+func (t *tally) flush() {
+	t.gate <- struct{}{}
+	defer func() { <-t.gate }()
+	if err := t.file.Flush(); err != nil {
+		t.broken.CompareAndSwap(nil, &err)
+	}
+}
+
 // mostWriting is how many records may wait for a slow writer.
 const mostWriting = 1024
 
