@@ -99,7 +99,7 @@ func decodeAccumulator(data []byte) (*Accumulator, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	if to > math.MaxInt64 || base > math.MaxInt64 || a.windowed && (base == 0 || int64(to) < a.from) ||
+	if to > math.MaxInt64 || base > math.MaxInt64 || a.windowed && (base == 0 || int64(base-1) != a.from || int64(to) < a.from) ||
 		!a.windowed && (a.from != 0 || to != math.MaxInt64) {
 		return nil, errors.New("bad window")
 	}
@@ -117,7 +117,7 @@ func decodeAccumulator(data []byte) (*Accumulator, error) {
 		return nil, err
 	}
 	a.to.Store(int64(to))
-	if a.windowed && int64(base-1) != a.from || a.included && int64(to) <= a.from {
+	if a.included && int64(to) <= a.from {
 		return nil, errors.New("bad window")
 	}
 	a.seen, a.late = seen, late

@@ -228,7 +228,9 @@ func use(t *testing.T, d *Digest) {
 	data, err := o.MarshalBinary()
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(data), 24_000)
-	require.NoError(t, new(Digest).UnmarshalBinary(data))
+	if o.Count() <= maxCount { // only a decoded one can be so near to it
+		require.NoError(t, new(Digest).UnmarshalBinary(data))
+	}
 }
 
 func FuzzUnmarshalBinary(f *testing.F) {
