@@ -36,6 +36,10 @@ type ClientHealth struct {
 	Retried uint64        `json:"retried"`           // requests repeated because a kept-alive connection had been closed
 	Network *Network      `json:"network,omitempty"` // where the time of requests went on their way; nil: nobody said
 	Load    *Load         `json:"load,omitempty"`    // what the client was asked for; nil: nobody said
+
+	InFlight *InFlight  `json:"in_flight,omitempty"` // nil: nobody counted, or the run took no time
+	Runtime  *GoRuntime `json:"runtime,omitempty"`   // nil in virtual time, where a process's own condition means nothing
+	CPU      *CPU       `json:"cpu,omitempty"`       // the same; nil too where the system does not say, and over less than 0.1 s
 }
 
 // Sound reports whether nothing is known against the client: its verdict is Valid, or nobody judged. A nil

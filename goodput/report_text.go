@@ -422,6 +422,9 @@ func (r *Report) clientText() string {
 	if h.Sent > 0 {
 		text += fmt.Sprintf("; its own lag %s (P50), %s (P99), %s at most", figure.Seconds(h.LagP50), figure.Seconds(h.LagP99), figure.Seconds(h.LagMax))
 	}
+	if f := h.InFlight; f != nil && f.Asked > 0 {
+		text += fmt.Sprintf("; %s of %d in flight", figure.Number(f.Achieved), f.Asked)
+	}
 	if h.Retried > 0 {
 		text += fmt.Sprintf("; %s repeated on a new connection", figure.Count(h.Retried))
 	}

@@ -212,6 +212,7 @@ func (b *Book) startNext() *Call {
 func (b *Book) hand(c *Call) *Call {
 	c.handed = b.now
 	b.tally.sent++
+	b.tally.flight.pass(b.now, b.inFlight)
 	b.inFlight++
 	b.running.push(c)
 	return c
@@ -303,6 +304,7 @@ func (b *Book) hold(c *Call) {
 
 // leave takes c out of those in flight.
 func (b *Book) leave(c *Call) {
+	b.tally.flight.pass(b.now, b.inFlight)
 	b.inFlight--
 	c.remove()
 }

@@ -28,13 +28,43 @@
 // microseconds where a core is free, and none spins until then. Elsewhere, and where no file descriptor is left for it,
 // Go's timers do, which on an idle Linux machine wake on whole milliseconds. What is due at one instant leaves as one burst.
 //
-// The report's Health says whether the client itself was the bottleneck, in which case the figures are not the server's.
-// It is suspect, and from the second number on invalid,
+// # Client health
+//
+// The report's Health says whether the client itself was the bottleneck, in which case the figures are not the server's; of
+// one that is invalid the report's first line says so. It is suspect, and from the second number on invalid,
 //
 //   - where more than 1 % or 5 % of the rate at which requests were due was not delivered, and the last one left more than
 //     10 ms late; suspect, too, where more than 1 % were dropped at the limit of requests in flight;
 //   - where the P99 of the client's own lag is above 10 % or 50 % of the tightest threshold on ttft, ttfo, e2e or lag;
-//   - where for one request, or for more than 1 % of them, there was no file descriptor or no local port.
+//   - where for one request, or for more than 1 % of them, there was no file descriptor or no local port: such a request is
+//     dropped, and no fault of the server's;
+//   - where of a closed loop's workers more than 10 % or 50 % were not in flight, on average, because what they had to send
+//     left late, by more than 100 µs a request (goodput.InFlight);
+//   - where the number of requests in flight that the Book counted and the one that Little's law gives, from the records, are
+//     more than 1 % or 10 % and 10 ms a request apart. For Run the two are the same but for the time until it hears of an end;
+//     a Runner of one's own may have a wrong clock.
+//
+// In real time, but not in a synctest bubble or in Simulate, also
+//
+//   - where the P99 of the time that goroutines waited for a processor (runtime/metrics, of at least 100) is above 10 % or
+//     50 % of the tightest threshold on ttft, ttfo, itl, e2e or lag: that late answers were read, which no lag shows. tpot is
+//     not among them, for it is a mean over an answer;
+//
+// and suspect
+//
+//   - where garbage collections that took more than 10 % of that threshold each stopped the client for more than 1 % of the
+//     run: an instant that is to be taken falls into one with that probability, and so the P99 does;
+//   - where for more than 5 % of the run's seconds, which is what a P95 may neglect, the client kept more than 80 % of the CPUs
+//     that it may use busy (GOMAXPROCS, or fewer that it may run on). At that use work waits for one CPU four times as long as
+//     it takes (M/M/1: ρ/(1−ρ)), and at 95 % nineteen times;
+//   - where for more than 5 % of them less than a tenth of one CPU was idle among those that the client may run on: then, by
+//     Markov's inequality, nine instants in ten at least found no idle one, however many there are. What others take is of no
+//     harm while there is one. A server on the same host is one of these others: if it is to be measured at its limit, give it
+//     a host, or CPUs, of its own;
+//   - where more than 1 % of these CPUs' time was stolen by other virtual machines: as with garbage collections.
+//
+// Who had the CPUs is read each second, from getrusage(2) and, on Linux, proc_stat(5). Elsewhere nothing is known of others; a
+// run shorter than half a second is not judged by it.
 //
 // Where a target knows how its requests got there, Health.Network has the percentiles of each [Phase] of their way: the
 // wait for a connection, its opening, the writing, the first byte, the first token.

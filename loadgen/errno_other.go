@@ -4,6 +4,7 @@ package loadgen
 
 // Nothing is known of this system's errors: what package net says of them has to do.
 
-func exhausted(error) bool { return false }
-func gaveUp(error) bool    { return false }
-func isErrno(error) bool   { return false }
+var exhaustion []error
+
+func gaveUp(error) bool  { return false }
+func isErrno(error) bool { return false }

@@ -7,10 +7,9 @@ import (
 	"syscall"
 )
 
-// exhausted says that the client had no file descriptor or no local port left: the request was never sent.
-func exhausted(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL)
-}
+// The errors of a client that has no file descriptor left, or no local port: none, or not the one that it insists on. No
+// answer of a server becomes one of them.
+var exhaustion = []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.EADDRINUSE}
 
 // gaveUp says that the kernel gave a connection up.
 func gaveUp(err error) bool { return errors.Is(err, syscall.ETIMEDOUT) }

@@ -2,25 +2,19 @@ package loadgen
 
 import (
 	"errors"
-	"syscall"
+
+	"golang.org/x/sys/windows"
 )
 
-// The numbers of WSAEMFILE and WSAEADDRNOTAVAIL.
-const (
-	wsaEMFILE        = syscall.Errno(10024)
-	wsaEADDRNOTAVAIL = syscall.Errno(10049)
-)
+// The errors of a client that has no socket left, or no local port: none, not the one that it insists on, or (WSAENOBUFS, as
+// Windows has it) no room in its queue for one. No answer of a server becomes one of them.
+var exhaustion = []error{windows.WSAEMFILE, windows.WSAEADDRNOTAVAIL, windows.WSAEADDRINUSE, windows.WSAENOBUFS}
 
-// exhausted says that the client had no socket or no local port left: the request was never sent.
-func exhausted(err error) bool {
-	return errors.Is(err, wsaEMFILE) || errors.Is(err, wsaEADDRNOTAVAIL)
-}
-
-// gaveUp says that the system gave a connection up (WSAETIMEDOUT).
-func gaveUp(err error) bool { return errors.Is(err, syscall.Errno(10060)) }
+// gaveUp says that the system gave a connection up.
+func gaveUp(err error) bool { return errors.Is(err, windows.WSAETIMEDOUT) }
 
 // isErrno says that a system call failed.
 func isErrno(err error) bool {
-	var errno syscall.Errno
+	var errno windows.Errno
 	return errors.As(err, &errno)
 }

@@ -3,6 +3,7 @@ package loadgen
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -23,6 +24,28 @@ const (
 	lagSuspect, lagInvalid = 0.10, 0.50
 	// The share of requests for which the client had no file descriptor or no port.
 	exhaustedSuspect, exhaustedInvalid = 0, 0.01
+
+	// The difference between the requests in flight that were counted and those that Little's law gives, as a share of the
+	// larger; where it is more than booksApart a request, for a target's end is heard of a little later.
+	booksSuspect, booksInvalid = 0.01, 0.10
+	booksApart                 = 10 * time.Millisecond
+	// Of the workers of a closed loop the share that had a request to send in place of one in flight; where that took them
+	// more than achievedLag a request, which is what it takes to wake a goroutine up.
+	achievedSuspect, achievedInvalid = 0.10, 0.50
+	achievedLag                      = 100 * time.Microsecond
+
+	// What a client's lag may be a goroutine's wait for a processor may be, too: an answer is read that much late. It is a
+	// P99 from so many waits on.
+	waitsLeast = 100
+	// The share of the run that stood still in pauses of more than pauseSuspect of the tightest threshold: what happens at
+	// a random instant meets one with that probability, so that it is in the P99.
+	pauseSuspect, pausesSuspect = lagSuspect, 0.01
+	// The share of the run's seconds in which the client or its host was full: what a P95 may neglect.
+	fullSuspect = 0.05
+	// The share of CPU time that was stolen, by the argument of pausesSuspect; over less than stolenLeast one hundredth of
+	// a second would be too much of it.
+	stolenSuspect = 0.01
+	stolenLeast   = 2 * time.Second
 )
 
 // lags is a client's own lag: from when a request could have been sent to when it was. Waiting for a place in flight is
@@ -76,16 +99,13 @@ func (t *tally) load() *goodput.Load {
 	return load
 }
 
-// tightest is the tightest threshold that a client's lag enters, in s; +Inf: there is none.
-func tightest(p *Plan) float64 {
+// tightest is the tightest threshold on one of these metrics, in s; +Inf: there is none.
+func tightest(p *Plan, metrics ...slo.Metric) float64 {
 	least := math.Inf(1)
 	check := func(s slo.SLO) {
 		for _, o := range s.Objectives {
-			switch o.Metric {
-			case slo.TTFT, slo.TTFO, slo.E2E, slo.Lag:
-				if o.Threshold.Limit > 0 {
-					least = min(least, o.Threshold.Limit)
-				}
+			if o.Threshold.Limit > 0 && slices.Contains(metrics, o.Metric) {
+				least = min(least, o.Threshold.Limit)
 			}
 		}
 	}
@@ -96,43 +116,106 @@ func tightest(p *Plan) float64 {
 	return least
 }
 
-// health is the client's condition over the whole run.
-func (t *tally) health() *goodput.ClientHealth {
+// judge comes to a client's verdict.
+type judge struct{ *goodput.ClientHealth }
+
+// over makes the client suspect where v is above the first number, and invalid where it is above the second; reason says
+// why.
+func (j judge) over(v, suspect, invalid float64, reason string, args ...any) {
+	switch {
+	case v > invalid:
+		j.Verdict = goodput.Invalid
+	case v > suspect:
+		if j.Verdict == goodput.Valid {
+			j.Verdict = goodput.Suspect
+		}
+	default:
+		return
+	}
+	j.Reasons = append(j.Reasons, fmt.Sprintf(reason, args...))
+}
+
+// health is the client's condition over the whole run, which took so long.
+func (t *tally) health(took time.Duration) *goodput.ClientHealth {
 	l := &t.lags
 	values := l.values.Snapshot()
 	h := &goodput.ClientHealth{
 		Verdict: goodput.Valid, Offered: t.offered, Sent: t.sent - l.exhausted, Retried: t.retried,
 		LagP50: values.Quantile(0.5), LagP99: values.Quantile(0.99), LagMax: values.Max(),
-		Network: t.network.result(), Load: t.load(),
+		Network: t.network.result(), Load: t.load(), InFlight: t.flight.result(took, t.plan.Concurrency),
 	}
-	judge := func(v, suspect, invalid float64, reason string, args ...any) {
-		switch {
-		case v > invalid:
-			h.Verdict = goodput.Invalid
-		case v > suspect:
-			if h.Verdict == goodput.Valid {
-				h.Verdict = goodput.Suspect
-			}
-		default:
-			return
-		}
-		h.Reasons = append(h.Reasons, fmt.Sprintf(reason, args...))
-	}
+	j := judge{h}
 	if due, sent := l.due.Sub(t.start), l.sent.Sub(t.start); due > 0 && sent-due > undeliveredLag && t.plan.Arrivals != nil {
-		rate := due.Seconds() / sent.Seconds()
-		judge(1-rate, undeliveredSuspect, undeliveredInvalid,
-			"requests were sent at %.4g %% of the rate at which they were due: the last one left %v late", 100*rate, l.sent.Sub(l.due).Round(time.Microsecond))
+		missing := (sent - due).Seconds() / sent.Seconds()
+		j.over(missing, undeliveredSuspect, undeliveredInvalid,
+			"requests were sent at %.4g %% of the rate at which they were due: the last one left %v late", 100*(1-missing), l.sent.Sub(l.due).Round(time.Microsecond))
 	}
-	if least := tightest(t.plan); h.LagP99 > 0 {
-		judge(h.LagP99/least, lagSuspect, lagInvalid,
+	if least := tightest(t.plan, slo.TTFT, slo.TTFO, slo.E2E, slo.Lag); h.LagP99 > 0 {
+		j.over(h.LagP99/least, lagSuspect, lagInvalid,
 			"the P99 of the client's own lag, %s, is %.3g %% of the tightest threshold", figure.Seconds(h.LagP99), 100*h.LagP99/least)
 	}
 	if t.offered > 0 {
 		n := float64(t.offered)
-		judge(float64(l.exhausted)/n, exhaustedSuspect, exhaustedInvalid,
+		j.over(float64(l.exhausted)/n, exhaustedSuspect, exhaustedInvalid,
 			"for %d of %d requests the client had no file descriptor or no port", l.exhausted, t.offered)
-		judge(float64(l.over)/n, undeliveredSuspect, math.Inf(1),
+		j.over(float64(l.over)/n, undeliveredSuspect, math.Inf(1),
 			"%d of %d requests were dropped at the limit of %d in flight: the target had less load than was offered", l.over, t.offered, t.plan.MaxInFlight)
 	}
+	j.flight(&t.flight)
+	if m := t.machine; m != nil {
+		least := tightest(t.plan, slo.TTFT, slo.TTFO, slo.ITL, slo.E2E, slo.Lag)
+		var stopped float64
+		h.Runtime, stopped = m.histograms.result(pauseSuspect * least)
+		h.CPU = m.cpu()
+		j.runtime(least, stopped/m.took().Seconds())
+		j.cpu(m.judged)
+	}
 	return h
+}
+
+// flight judges how many requests were in flight.
+func (j judge) flight(f *flight) {
+	n := j.InFlight
+	if n == nil || f.ended == 0 {
+		return
+	}
+	if apart := math.Abs(f.area - f.noted); apart > booksApart.Seconds()*float64(f.ended) {
+		j.over(apart/max(f.area, f.noted), booksSuspect, booksInvalid,
+			"%.4g requests were in flight by the client's own count, and %.4g by Little's law, from their records: the books or the clock are wrong", n.Mean, n.Little)
+	}
+	if f.due-f.sent > achievedLag.Seconds()*float64(f.ended) && n.Asked > 0 {
+		j.over((f.due-f.sent)/f.due, achievedSuspect, achievedInvalid,
+			"of %d workers that were asked for %.4g were in flight: the others had a request to send", n.Asked, n.Achieved)
+	}
+}
+
+// runtime judges Go's: goroutines that waited for a processor, and the share of the run that stood still in long pauses.
+func (j judge) runtime(least, stopped float64) {
+	if p99 := j.Runtime.Waits.P99; j.Runtime.Waits.N >= waitsLeast {
+		j.over(p99/least, lagSuspect, lagInvalid,
+			"the P99 of the time for which the client's goroutines waited to run, %s, is %.3g %% of the tightest threshold", figure.Seconds(p99), 100*p99/least)
+	}
+	j.over(stopped, pausesSuspect, math.Inf(1),
+		"%.3g %% of the run the client stood still, in garbage collections that took more than %.3g %% of the tightest threshold each", 100*stopped, 100*pauseSuspect)
+}
+
+// cpu judges who had the CPUs; judged is how long they were looked at, in whole seconds.
+func (j judge) cpu(judged time.Duration) {
+	c := j.CPU
+	if c == nil {
+		return
+	}
+	j.over(c.Busy, fullSuspect, math.Inf(1),
+		"for %.3g %% of the time the client kept more than %.3g %% of its %d CPUs busy; on average it took %.3g", 100*c.Busy, 100*fullClient, c.Procs, c.Client)
+	h := c.Host
+	if h == nil {
+		return
+	}
+	j.over(h.Full, fullSuspect, math.Inf(1),
+		"for %.3g %% of the time the host had no idle CPU; on average the client took %.3g of %d, and others %.3g: a server on the same host is one of them",
+		100*h.Full, c.Client, h.CPUs, h.Others)
+	if judged >= stolenLeast {
+		j.over(h.Stolen/float64(h.CPUs), stolenSuspect, math.Inf(1),
+			"%.3g %% of the time of the host's CPUs was stolen by other virtual machines", 100*h.Stolen/float64(h.CPUs))
+	}
 }

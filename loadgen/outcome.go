@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/goodputkit/goodputkit/goodput"
 )
@@ -68,6 +70,16 @@ func outcomeOf(err, ctxErr error, bytes bool) (goodput.Outcome, string) {
 		return lost, detail
 	}
 	return goodput.ServerError, detail
+}
+
+// exhausted says that the client had no file descriptor or no local port left: the request was never sent. Of an error of a
+// query for an address package net keeps the text alone.
+func exhausted(err error) bool {
+	var dns *net.DNSError
+	inQuery := errors.As(err, &dns)
+	return slices.ContainsFunc(exhaustion, func(e error) bool {
+		return errors.Is(err, e) || inQuery && strings.HasSuffix(dns.Err, e.Error())
+	})
 }
 
 // statusOutcome is the outcome of an answer whose HTTP status is no success. What the answer's header says is in

@@ -39,6 +39,9 @@ func TestOutcomeOf(t *testing.T) {
 		{"no descriptor in the system", opErr("dial", os.NewSyscallError("socket", syscall.ENFILE)), nil, byteless, goodput.Dropped},
 		{"no port", &url.Error{Op: "Post", URL: "http://h/", Err: opErr("dial", os.NewSyscallError("connect", syscall.EADDRNOTAVAIL))}, nil, byteless, goodput.Dropped},
 		{"no port, though the deadline passed", syscall.EADDRNOTAVAIL, deadline, byteless, goodput.Dropped},
+		{"no port, of one's own choice", opErr("dial", os.NewSyscallError("bind", syscall.EADDRINUSE)), nil, byteless, goodput.Dropped},
+		{"no descriptor to ask for the address with", opErr("dial", &net.DNSError{Err: opErr("dial", os.NewSyscallError("socket", syscall.EMFILE)).Error(), Name: "h"}), nil, byteless, goodput.Dropped},
+		{"no such address", opErr("dial", &net.DNSError{Err: "no such host", Name: syscall.EMFILE.Error(), IsNotFound: true}), nil, byteless, goodput.ConnectionError},
 		{"named dropped goes first", Fail(goodput.Dropped, "x"), cancelled, byteless, goodput.Dropped},
 
 		{"cancelled", context.Canceled, cancelled, byteless, goodput.Cancelled},

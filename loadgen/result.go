@@ -64,7 +64,7 @@ func (t *tally) result(b *Book) (*Result, error) {
 		t.shutWindow(s.end, s.included)
 	}
 	r := t.acc.Report()
-	r.Health = t.health()
+	r.Health = t.health(b.now.Sub(b.start))
 	if t.plan.steady() && s.warm {
 		r.SetWarmup(s.from.Sub(b.start))
 	}

@@ -25,6 +25,11 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	if t == nil {
 		return nil, errors.New("loadgen: the target is nil")
 	}
+	seen := func() *machine { return nil }
+	if inRealTime() {
+		seen = watchMachine()
+	}
+	defer seen()
 	start := time.Now()
 	r := &client{target: t, run: ctx, pace: newPacer()}
 	defer r.pace.stop()
@@ -48,6 +53,7 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	r.workers.dismiss()
 	unwatch()
 	settle()
+	b.tally.machine = seen()
 	defer sequences.wait()
 	return b.Result()
 }

@@ -662,7 +662,7 @@ func TestHealth(t *testing.T) {
 		return res.Report.Health
 	}
 	h := late(0)
-	assert.Equal(t, &goodput.ClientHealth{Verdict: goodput.Valid, Offered: 1000, Sent: 1000, Load: &goodput.Load{Plan: "constant 100/s"}}, h)
+	assert.Equal(t, &goodput.ClientHealth{Verdict: goodput.Valid, Offered: 1000, Sent: 1000, Load: &goodput.Load{Plan: "constant 100/s"}, InFlight: &goodput.InFlight{}}, h)
 	assert.Equal(t, goodput.Valid, late(10*ms).Verdict)
 	h = late(11 * ms)
 	assert.Equal(t, goodput.Suspect, h.Verdict)

@@ -30,6 +30,8 @@ type tally struct {
 	retried                       uint64
 	asked, counted                uint64 // input tokens where both are known
 	lags                          lags
+	flight                        flight
+	machine                       *machine // the client's process and host; nil: in virtual time, or nobody looks
 	network                       network
 	writing                       atomic.Int64          // goroutines that write to the file or wait for it
 	gate                          chan struct{}         // of the file: waiting for a channel lets a bubble's clock go on, for a mutex does not
@@ -38,7 +40,7 @@ type tally struct {
 }
 
 func newTally(p *Plan, d Description, start time.Time) (*tally, error) {
-	t := &tally{plan: p, start: start, lags: newLags(start), gate: make(chan struct{}, 1)}
+	t := &tally{plan: p, start: start, lags: newLags(start), flight: flight{at: start}, gate: make(chan struct{}, 1)}
 	if p.Progress != nil {
 		t.judge = goodput.NewJudge(p.SLO, p.Classes)
 	}
@@ -145,6 +147,9 @@ func (t *tally) end(c *Call, r *goodput.Record, s *schedule, now time.Time) obse
 		t.retried++
 	}
 	o := observer{t: t, lag: t.lags.add(c, r), ways: c.ways}
+	if !c.handed.IsZero() {
+		t.flight.end(c, r, now)
+	}
 	if c.Request.InputTokens > 0 && r.InputTokens > 0 {
 		t.asked += uint64(c.Request.InputTokens)
 		t.counted += uint64(r.InputTokens)
