@@ -257,10 +257,12 @@ func (b *Book) End(now time.Time, c *Call, rec *goodput.Record) {
 	}
 	b.unlock()
 	if f != nil {
+		defer func() { // also when the session ends the goroutine
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.resume(f)
+		}()
 		f.ask()
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.resume(f)
 	}
 }
 

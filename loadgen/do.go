@@ -54,7 +54,10 @@ func Do(ctx context.Context, t Target, req *Request, opts ...DoOption) *goodput.
 	}
 	rec, bytes, _ := tr.seal(start, time.Now())
 	label(rec, req)
-	rec.Outcome, rec.Detail = outcomeOf(err, ctx.Err(), bytes)
+	func() {
+		defer unreadable(&rec.Outcome, &rec.Detail)
+		rec.Outcome, rec.Detail = outcomeOf(err, ctx.Err(), bytes)
+	}()
 	if dl, ok := ctx.Deadline(); ok && rec.Outcome != goodput.Cancelled {
 		expire(rec, dl.Sub(start), goodput.Timeout)
 	}

@@ -82,6 +82,14 @@ func exhausted(err error) bool {
 	})
 }
 
+// unreadable, deferred, makes an outcome of an error whose methods panic, as those of a nil pointer do that was returned as
+// an error.
+func unreadable(o *goodput.Outcome, detail *string) {
+	if p := recover(); p != nil {
+		*o, *detail = goodput.ServerError, clean("the target's error cannot be read: "+asPanic(p).Error())
+	}
+}
+
 // statusOutcome is the outcome of an answer whose HTTP status is no success. What the answer's header says is in
 // Rejected.
 func statusOutcome(e *StatusError) goodput.Outcome {

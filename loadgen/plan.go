@@ -88,7 +88,7 @@ type Plan struct {
 	Seed             uint64 // of those Arrivals that have no Seed of their own. 0 is a seed like any other: a plan repeats itself
 
 	Progress func(Progress) // called each second and once at the end, never by two goroutines at once
-	Records  io.Writer      // JSON lines with the keys that package goodput documents, handed on each second, so that a run that is killed leaves a file (goodput.AllowIncomplete); nil: none are written
+	Records  io.Writer      // JSON lines with the keys that package goodput documents, handed on each second, so that a run that is killed leaves a file (goodput.AllowIncomplete); nil: none are written. A slow one delays no request: see ErrRecordsFile
 }
 
 // PlanError says that a plan cannot be meant, and why.

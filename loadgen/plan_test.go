@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -393,7 +394,6 @@ func TestPlanRefused(t *testing.T) {
 		{"Overflow", "Wait or Drop", open(func(p *Plan) { p.MaxInFlight = 1 })},
 		{"Overflow", "without MaxInFlight", open(func(p *Plan) { p.Overflow = Drop })},
 		{"Overflow", "neither", open(func(p *Plan) { p.MaxInFlight, p.Overflow = 1, 9 })},
-		{"Records", "disk full", open(func(p *Plan) { p.Records = broken{0}; p.Classes = manyClasses() })},
 	} {
 		called := false
 		res, err := Run(t.Context(), TargetFunc(func(context.Context, *Request, *Trace) error {
@@ -421,19 +421,24 @@ func TestPlanRefused(t *testing.T) {
 
 func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
-// A header of records that does not fit into a buffer is written, and its writer fails, before the first request.
-func manyClasses() slo.Set {
-	set := slo.Set{}
+// A header of records that does not fit into a buffer is written, and its writer fails, before the first request, where
+// no goroutine writes it.
+func TestRecordsHeaderRefused(t *testing.T) {
+	p := Plan{SLO: e2e, Classes: slo.Set{}, Concurrency: 1, Requests: 1}
 	for i := range 3000 {
-		set["a class with a long name "+strings.Repeat("x", i)[:min(i, 60)]+string(rune('a'+i%26))+strings.Repeat("y", i%50)] = e2e
+		p.Classes[fmt.Sprint("a class with a long name ", strings.Repeat("x", 60), i)] = e2e
 	}
-	return set
+	p.Records = writerFunc(func([]byte) (int, error) { return 0, errors.New("disk full") })
+	_, err := NewBook(p, Description{}, time.Unix(0, 0))
+	require.EqualError(t, err, "loadgen: Plan.Records: disk full")
+	for i := range 3000 {
+		p.Classes[fmt.Sprint("a class with a long name ", strings.Repeat("x", 600), i)] = e2e
+	}
+	_, err = Run(t.Context(), takes(0), p)
+	var pe *PlanError
+	require.ErrorAs(t, err, &pe)
+	assert.Equal(t, "Records", pe.Field)
 }
-
-// broken is a writer that fails after so many bytes.
-type broken struct{ after int }
-
-func (b broken) Write(p []byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestPlanNeedsAMetric(t *testing.T) {
 	gives := func(names ...slo.Metric) Description {

@@ -110,12 +110,15 @@ func (t *ticker) call(p Progress) {
 	if t.f == nil {
 		return
 	}
+	f := t.f
+	t.f, t.err = nil, &panicError{value: "it ended its goroutine (runtime.Goexit)"}
 	defer func() {
 		if v := recover(); v != nil {
-			t.f, t.err = nil, asPanic(v)
+			t.err = asPanic(v)
 		}
 	}()
-	t.f(p)
+	f(p)
+	t.f, t.err = f, nil
 }
 
 // progress is how the run stands.

@@ -23,7 +23,7 @@ var (
 )
 
 // Errors of a run that was carried out in part, for errors.Is. ErrRecordsFile is only a warning where the writer was too
-// slow: at most 1,024 records wait for it, and what comes beyond is left out.
+// slow: at most 16 MiB wait for it, and records that come beyond are left out.
 var (
 	ErrSequence    = errors.New("a sequence of the plan failed, which ended the arrivals")
 	ErrRecordsFile = errors.New("Plan.Records is incomplete")
@@ -162,6 +162,11 @@ func (t *tally) closeRecords(r *goodput.Report, own []error) error {
 		f.Warnings = append(f.Warnings, w.Error())
 	}
 	err := t.file.Close(f)
+	if t.spool != nil {
+		if e := t.spool.close(); err == nil {
+			err = e
+		}
+	}
 	if broken := t.broken.Load(); broken != nil {
 		err = *broken
 	}

@@ -21,6 +21,9 @@ import (
 // A request's context ends at its deadline, and when the run is cut off; it has the values of ctx. A target that goes on
 // for a second after that is booked without it. What its goroutine still says is ignored, but it is there until it
 // returns.
+//
+// Records are written by a goroutine of its own, for which Run waits in the end: once ctx is done for 5 s at most, after
+// which it returns without a writer that has not come back, and with ErrRecordsFile.
 func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	if t == nil {
 		return nil, errors.New("loadgen: the target is nil")
@@ -34,6 +37,11 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	r := &client{target: t, run: ctx, pace: newPacer()}
 	defer r.pace.stop()
 	sequences := readers{notify: r.pace.wake}
+	if p.Records != nil {
+		s := newSpool(ctx, p.Records)
+		defer s.stop()
+		p.Records = s
+	}
 	b, err := newBook(p, describe(t), start, &sequences)
 	if err != nil {
 		return nil, err
@@ -123,8 +131,12 @@ func (r *client) attend(now time.Time) (at time.Time, running bool) {
 		r.abandon(c)
 	}
 	r.until, running = r.b.next(grace)
-	for _, k := range r.b.take() { // a slow writer of records holds no request up
-		r.booked.Go(k.book)
+	if ks := r.b.take(); len(ks) > 0 {
+		r.booked.Go(func() {
+			for _, k := range ks {
+				k.book()
+			}
+		})
 	}
 	return r.until, running
 }
@@ -162,16 +174,22 @@ func (r *client) perform(j *job) {
 		}
 		now := time.Now()
 		cancel()
-		if errors.Is(err, context.Canceled) && !now.Before(j.call.Deadline) {
-			err = context.DeadlineExceeded // the run was cut off in the same instant: whichever the target heard of first
-		}
 		if rec, bytes, ok := j.trace.seal(entry, now); ok {
-			rec.Outcome, rec.Detail = outcomeOf(err, nil, bytes)
+			rec.Outcome, rec.Detail = j.outcome(err, now, bytes)
 			j.call.output = j.trace.some
 			r.end(j, now, rec)
 		}
 	}()
 	err = r.target.Do(ctx, j.call.Request, &j.trace)
+}
+
+// outcome is that of a target which returned err at now.
+func (j *job) outcome(err error, now time.Time, bytes bool) (o goodput.Outcome, detail string) {
+	defer unreadable(&o, &detail)
+	if errors.Is(err, context.Canceled) && !now.Before(j.call.Deadline) {
+		err = context.DeadlineExceeded // the run was cut off in the same instant: whichever the target heard of first
+	}
+	return outcomeOf(err, nil, bytes)
 }
 
 // end books a request that has ended and starts what it made room for.
@@ -193,10 +211,12 @@ func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
 	}
 	r.booked.Done()
 	if f != nil {
+		defer func() { // also when the session ends the goroutine
+			r.b.mu.Lock()
+			r.b.resume(f)
+			r.goOn()
+		}()
 		f.ask()
-		r.b.mu.Lock()
-		r.b.resume(f)
-		r.goOn()
 	}
 }
 
@@ -248,7 +268,7 @@ func (r *client) flush() (stop func()) {
 	if r.b.tally.file == nil {
 		return func() {}
 	}
-	r.booked.Go(r.b.tally.flush)
+	r.b.tally.flush()
 	return r.eachSecond(r.b.tally.flush)
 }
 

@@ -427,56 +427,6 @@ func TestSlowWorkload(t *testing.T) {
 	}
 }
 
-func TestRecordsCannotBeWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		res, err := Run(t.Context(), takes(0), Plan{SLO: e2e, Concurrency: 4, Requests: 1000, Records: broken{}})
-		require.ErrorIs(t, err, ErrRecordsFile)
-		assert.ErrorContains(t, err, "disk full")
-		assert.EqualValues(t, 1000, res.Report.Good, "the run is not lost")
-	})
-}
-
-// slow is a writer that takes a minute for each write.
-type slow struct{ bytes.Buffer }
-
-func (s *slow) Write(p []byte) (int, error) {
-	time.Sleep(time.Minute)
-	return s.Buffer.Write(p)
-}
-
-// A slow writer of records holds up neither requests nor memory: what would have to wait is left out, and the file says
-// so.
-func TestRecordsWriterIsSlow(t *testing.T) {
-	for _, p := range []Plan{
-		{Arrivals: Constant{Rate: 1000}},
-		{Arrivals: Constant{Rate: 1000}, MaxInFlight: 2, Overflow: Drop},
-		{Concurrency: 4},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			const n = 4000
-			var file slow
-			p.SLO, p.Requests, p.Records = e2e, n, &file
-			res, err := Run(t.Context(), takes(5*ms), p)
-			require.NoError(t, err)
-			assert.Zero(t, res.Report.Health.LagMax)
-			assert.EqualValues(t, n, res.Report.Offered)
-			warning(t, res, ErrRecordsFile, "left out")
-
-			rr, err := goodput.ReadRecords(&file.Buffer, goodput.AllowIncomplete())
-			require.NoError(t, err)
-			var there uint64
-			for _, err := range rr.All() {
-				require.NoError(t, err)
-				there++
-			}
-			f, _ := rr.Footer()
-			assert.False(t, f.Complete)
-			assert.EqualValues(t, n, there+f.LeftOut)
-			assert.GreaterOrEqual(t, there, uint64(mostWriting))
-		})
-	}
-}
-
 func TestNilTarget(t *testing.T) {
 	_, err := Run(t.Context(), nil, Plan{SLO: e2e, Concurrency: 1, Requests: 1})
 	assert.EqualError(t, err, "loadgen: the target is nil")

@@ -61,6 +61,7 @@ const mostText = 4 << 20
 var (
 	errLongAnswer = fmt.Errorf("an answer was longer than %d bytes", mostText)
 	errTurnFailed = errors.New("a turn failed")
+	errNextExit   = errors.New("Request.Next ended its goroutine (runtime.Goexit)")
 )
 
 // answerText collects the text of an answer for a session, until it is too long.
@@ -111,6 +112,7 @@ type following struct {
 
 // ask asks the session. It is the caller's code, which can take its time and can panic: the Book's lock is not held.
 func (f *following) ask() {
+	f.err = errNextExit
 	defer func() {
 		if p := recover(); p != nil {
 			f.err = fmt.Errorf("Request.Next: %w", asPanic(p))
@@ -121,6 +123,7 @@ func (f *following) ask() {
 		return
 	}
 	r, think := f.call.Request.Next(f.answer)
+	f.err = nil
 	f.next = turn{f.end.Add(max(0, think)), f.call.Index, r}
 }
 

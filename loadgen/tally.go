@@ -33,14 +33,13 @@ type tally struct {
 	flight                        flight
 	machine                       *machine // the client's process and host; nil: in virtual time, or nobody looks
 	network                       network
-	writing                       atomic.Int64          // goroutines that write to the file or wait for it
-	gate                          chan struct{}         // of the file: waiting for a channel lets a bubble's clock go on, for a mutex does not
-	leftOut                       atomic.Uint64         // records that found too many there
+	spool                         *spool                // what the file is written into; nil: straight into the plan's writer
+	leftOut                       atomic.Uint64         // records that found it full
 	broken                        atomic.Pointer[error] // the first error of writing records
 }
 
 func newTally(p *Plan, d Description, start time.Time) (*tally, error) {
-	t := &tally{plan: p, start: start, lags: newLags(start), flight: flight{at: start}, gate: make(chan struct{}, 1)}
+	t := &tally{plan: p, start: start, lags: newLags(start), flight: flight{at: start}}
 	if p.Progress != nil {
 		t.judge = goodput.NewJudge(p.SLO, p.Classes)
 	}
@@ -50,6 +49,7 @@ func newTally(p *Plan, d Description, start time.Time) (*tally, error) {
 	if p.Records == nil {
 		return t, nil
 	}
+	t.spool, _ = p.Records.(*spool)
 	h := goodput.RecordsHeader{Start: start, SLO: p.SLO, Classes: p.Classes, About: map[string]string{}}
 	h.About["load"] = p.load()
 	if d.Name != "" {
@@ -197,25 +197,17 @@ func (o observer) observe(r *goodput.Record) {
 
 // flush hands what was written on to the plan's writer.
 func (t *tally) flush() {
-	t.gate <- struct{}{}
-	defer func() { <-t.gate }()
 	if err := t.file.Flush(); err != nil {
 		t.broken.CompareAndSwap(nil, &err)
 	}
 }
 
-// mostWriting is how many records may wait for a slow writer.
-const mostWriting = 1024
-
-// write writes a record, or leaves it out where a slow writer has so many waiting that memory would grow with the run.
+// write writes a record, or leaves it out where so much waits for a slow writer that memory would grow with the run.
 func (t *tally) write(r *goodput.Record) {
-	defer t.writing.Add(-1)
-	if t.writing.Add(1) > mostWriting {
+	if t.spool != nil && t.spool.full() {
 		t.leftOut.Add(1)
 		return
 	}
-	t.gate <- struct{}{}
-	defer func() { <-t.gate }()
 	var one *goodput.RecordError
 	if err := t.file.Write(r); err != nil && !errors.As(err, &one) {
 		t.broken.CompareAndSwap(nil, &err)
