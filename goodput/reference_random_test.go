@@ -35,7 +35,7 @@ func randomRefSLO(r *rand.Rand) refSLO {
 		case o.population():
 			o.ppm, o.limit = 0, int64(1+r.IntN(99))
 		case o.metric == "speed":
-			o.limit = int64(1+r.IntN(5)) * 100
+			o.limit, o.ppm = int64(1+r.IntN(5))*100, max(o.ppm, 1e6-o.ppm)
 		case strings.HasPrefix(o.metric, "x_"):
 			o.limit = int64(r.IntN(5))
 		case o.metric == "tpot" || o.metric == "itl":

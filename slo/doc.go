@@ -38,6 +38,9 @@
 //	attainment    share of requests that are good; higher is better          %
 //	x_…           a value that the caller measured; lower is better          bare number
 //
+// Of a value of your own of which more is better, measure the negative: a score of at least 0.8 is x_score p95 < -0.8. Of
+// speed "p95" are all but the slowest twentieth, and a percentile below P50 is refused.
+//
 // Times count from when the request was meant to begin, not from when the client got round to it. Error rate and
 // attainment are judged on the population alone: they have no percentile, and 0 % and 100 % are no targets.
 //
@@ -51,7 +54,7 @@
 //	Objective  = Subject Comparison Threshold .
 //	Subject    = Metric Percentile | Percentile "(" Metric ")" | Percentile Metric | Metric .
 //	Comparison = "<" | "<=" | "≤" | ">" | ">=" | "≥" .
-//	Threshold  = Time [ "+" PerToken ] | PerToken [ "+" Time ] | Number "tok/s" | Number "%" | Number .
+//	Threshold  = Time [ "+" PerToken ] | PerToken [ "+" Time ] | Number "tok/s" | Number "%" | [ "-" ] Number .
 //	Time       = Number Unit { Number Unit } .
 //	PerToken   = Number Unit "/token" .
 //	Unit       = "ns" | "us" | "µs" | "ms" | "s" | "m" | "h" .

@@ -58,18 +58,27 @@ type amount struct {
 	joined       bool   // nothing stands between it and the amount before it
 }
 
+// names reports which parts of an objective a text names.
+func names(p piece) (metric, percentile bool) {
+	for _, d := range readDrafts(lex(fold(p.text))) {
+		metric, percentile = metric || len(d.metrics) > 0, percentile || len(d.percentiles) > 0
+	}
+	return metric, percentile
+}
+
 // draft is what seems to be one objective of a refused text.
 type draft struct {
 	metrics     []Metric
 	unknown     string // a word that may have been meant as a metric
 	percentiles []Percentile
-	fallback    Percentile // what an aggregate comes closest to; 0: nothing was said
+	aggregate   string // a word that stands where the percentile belongs
 	amounts     []amount
 	compared    bool // a comparison was seen
 	higher      bool // and it was that for metrics of which more is better
 	closed      bool // a second comparison was seen: what follows does not belong here
 	opposite    bool // the share of successes was named, and error_rate is meant
 	millis      bool // the form is one in which bare numbers are milliseconds
+	seconds     bool // or seconds
 	rate        bool // a rate of requests was named, on which there is no objective
 }
 
@@ -115,12 +124,14 @@ func readDrafts(words []lexeme) []*draft {
 				break
 			}
 			a := amount{number: w.text, unit: w.unit, after: d.compared, added: added, joined: last == i-1}
-			sep := at(i + 1)
-			if sep.text == "/" || sep.text == "per" {
-				if unit := at(i + 2); unit.kind == wordLexeme {
-					a.per = unit.text
-					i += 2
-				}
+			switch sep, unit := at(i+1), at(i+2); {
+			case unit.kind != wordLexeme:
+			case sep.text == "/" || sep.text == "per":
+				a.per = unit.text
+				i += 2
+			case isTimes(sep.text+" ") && strings.Contains(unit.text, "tok"): // 40ms * output_tokens
+				a.per = "token"
+				i += 2
 			}
 			if last = i; !d.closed {
 				d.amounts = append(d.amounts, a)
@@ -130,12 +141,13 @@ func readDrafts(words []lexeme) []*draft {
 			if p, n := percentileAt(words[i:]); n > 0 {
 				next(d.has(true, true))
 				d.percentiles = append(d.percentiles, p)
-				d.millis = d.millis || at(i+1).text == "(" && n > 1 // p(95), as in k6
+				d.millis = d.millis || w.text == "p" && at(i+1).text == "(" // p(95), as in k6
+				d.seconds = d.seconds || w.text == "histogram_quantile"
 				i += n - 1
 				break
 			}
-			if a, ok := aggregates[w.text]; ok {
-				d.fallback = a.instead
+			if _, ok := aggregates[w.text]; ok {
+				d.aggregate = w.text
 				break
 			}
 			if m, n := metricAt(words[i:]); n > 0 {
@@ -177,6 +189,9 @@ func (d *draft) texts(choice int) (all []string) {
 			head = func(Percentile) string { return string(m) }
 		}
 		for _, p := range percentiles {
+			if p.checkFor(m) != nil {
+				p = p.rest()
+			}
 			for _, threshold := range append(d.thresholds(m, amounts, choice), exampleThreshold(m).text(m)) {
 				o := Objective{Metric: m}
 				text := head(p) + " " + o.comparison() + " " + threshold
@@ -237,8 +252,8 @@ func (d *draft) sort(m Metric) (amounts []amount, percentiles []Percentile) {
 	}
 	if len(percentiles) == 0 {
 		percentiles = []Percentile{P95}
-		if d.fallback != 0 {
-			percentiles[0] = d.fallback
+		if d.aggregate != "" {
+			percentiles[0] = aggregateOf(d.aggregate, m).instead
 		}
 	}
 	return amounts, percentiles
@@ -253,8 +268,11 @@ func (d *draft) thresholds(m Metric, amounts []amount, choice int) []string {
 	switch m.kind() {
 	case timeKind:
 		bare := []string{"s", "ms"}[choice]
-		if d.millis {
+		switch {
+		case d.millis:
 			bare = "ms"
+		case d.seconds:
+			bare = "s"
 		}
 		return []string{timeHint(m, amounts, bare), "720h"}[:1+tooMuch(amounts)]
 	case speedKind:
@@ -265,7 +283,11 @@ func (d *draft) thresholds(m Metric, amounts []amount, choice int) []string {
 		return ratioHint(m, amounts, d.opposite, choice)
 	case customKind:
 		if v := plain(first.number); v != nil && !(v.Sign() == 0 && strings.HasPrefix(first.unit, "x")) { // 0x10
-			return []string{strings.ReplaceAll(first.number, "_", "")}
+			number := strings.ReplaceAll(first.number, "_", "")
+			if d.higher && first.after && choice == 0 {
+				number = "-" + number // of the negative, of which less is better
+			}
+			return []string{number}
 		}
 	}
 	return nil

@@ -20,7 +20,9 @@ func TestAdviceKeepsWhatWasWritten(t *testing.T) {
 		{"x_cost p95 < 3s", "x_cost p95 < 3"},
 		{"x_cost p90 < 5 usd", "x_cost p90 < 5"},
 		{"x_cost p95 < 1_000", "x_cost p95 < 1000"},
-		{"x_cost p95 > 2.5e-3", "x_cost p95 < 2.5e-3"},
+		{"x_cost p95 > 2.5e-3", "x_cost p95 < -2.5e-3|x_cost p95 < 2.5e-3"},
+		{"X_Score p95 > 0.8", "x_score p95 < -0.8|x_score p95 < 0.8"},
+		{"5 > x_cost p95", "x_cost p95 < 5"},
 		{"ttft p95 < 1e3ms", "ttft p95 < 1000ms"},
 		{"ttft p95 < 3sec", "ttft p95 < 3s"},
 		{"ttft p95 < 3 seconds", "ttft p95 < 3s"},
@@ -36,6 +38,9 @@ func TestAdviceKeepsWhatWasWritten(t *testing.T) {
 		{"e2e p90 < 3s + 40", "e2e p90 < 3s + 40ms/token"},
 		{"e2e p90 < 3s + 40ms/request", "e2e p90 < 3s + 40ms/token"},
 		{"e2e p90 < 3s 40ms per token", "e2e p90 < 3s + 40ms/token"},
+		{"e2e p95 < 40ms * tokens", "e2e p95 < 40ms/token"},
+		{"e2e p90 < 3s + 40 ms x output_tokens", "e2e p90 < 3s + 40ms/token"},
+		{"service_e2e p90 < 40ms × tokens", "service_e2e p90 < 40ms/token"},
 		{"speed p90 > 30", "speed p90 >= 30tok/s"},
 		{"speed p90 < 30 tps", "speed p90 >= 30tok/s"},
 		{"tokens per second p90 > 30", "speed p90 >= 30tok/s"},
@@ -60,12 +65,29 @@ func TestAdviceKeepsWhatWasWritten(t *testing.T) {
 		{"Success Rate > 97", "error_rate < 3%"},
 		{"availability >= 0.999", "error_rate < 0.1%"},
 		{"availability >= 100%", "error_rate < 0.1%"},
+		{"timeout_rate < 3%", "error_rate < 3%"},
+		{"5xx rate < 3%", "error_rate < 3%"},
+		{"http_5xx_ratio < 3%", "error_rate < 3%"},
+		{"server errors < 3%", "error_rate < 3%"},
+		{"rate_limited_rate < 3%", "error_rate < 3%"},
+		{"apdex > 0.9", "attainment >= 90%"},
 		{"goodput >= 97%", "attainment >= 97%"},
 		{"attainment >= 0.97", "attainment >= 97%"},
 		{"attainment >= 100%", "attainment >= 99.9%"},
 		{"goodput > 5 requests/s", "attainment >= 90%"}, // is no share
 
 		// Percentiles.
+		{"speed p5 > 30 tok/s", "speed p95 >= 30tok/s"},
+		{"speed p0.1 > 30 tok/s", "speed p90 >= 30tok/s"},
+		{"speed p1 > 30", "speed p99 >= 30tok/s"},
+		{"speed p5, p10 > 30tok/s", "speed p95 >= 30tok/s, speed p90 >= 30tok/s"},
+		{"min speed > 30 tok/s", "speed p99.9 >= 30tok/s"},
+		{"max(speed) > 30 tok/s", "speed p95 >= 30tok/s"},
+		{"worst speed > 30 tok/s", "speed p99.9 >= 30tok/s"},
+		{"ttft p90,p99 < 1s", "ttft p90 < 1s, ttft p99 < 1s"},
+		{"p50, p90 , p99 ttft < 1s", "ttft p50 < 1s, ttft p90 < 1s, ttft p99 < 1s"},
+		{"ttft, e2e p90 < 1s", "ttft p90 < 1s, e2e p90 < 1s"},
+		{"ttft p95, e2e p90 < 1s", "ttft p95 < 2s"}, // the first has none
 		{"e2e median < 3s", "e2e p50 < 3s"},
 		{"max(ttft) < 3s", "ttft p99.9 < 3s"},
 		{"avg(ttft) < 3s", "ttft p95 < 3s"},
@@ -105,6 +127,10 @@ func TestAdviceKeepsWhatWasWritten(t *testing.T) {
 
 		// The form.
 		{"p(90)<500", "ttft p90 < 500ms|e2e p90 < 500ms"},
+		{"histogram_quantile(0.9, ttft) < 0.8", "ttft p90 < 0.8s"},
+		{"histogram_quantile(0.99, sum(rate(vllm:time_to_first_token_seconds_bucket[5m])) by (le)) < 0.8", "ttft p99 < 0.8s"},
+		{"ttft p90 < 3s or e2e p95 < 8s", "ttft p90 < 3s, e2e p95 < 8s"},
+		{"ttft p90 < 3s || e2e p95 < 8s", "ttft p90 < 3s, e2e p95 < 8s"},
 		{"p90(ttft)<500", "ttft p90 < 500s|ttft p90 < 500ms"},
 		{"http_req_duration: p(90)<500", "e2e p90 < 500ms"},
 		{"ttft:700 e2el:7000", "ttft p95 < 700ms, e2e p95 < 7000ms"},
@@ -187,6 +213,7 @@ func TestAdviceForValues(t *testing.T) {
 		"tpot p90 < 30ms":     {"TPOT", 90, Threshold{Limit: 0.03}},
 		"x_cost p95 < 3":      {"x_cost", 100.5, Threshold{Limit: 3}},
 		"speed p90 >= 5tok/s": {Speed, 90, Threshold{5, 1}},
+		"speed p95 >= 5tok/s": {Speed, 5, Threshold{Limit: 5}},
 	} {
 		err := o.Validate()
 		require.Error(t, err)

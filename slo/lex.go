@@ -138,7 +138,7 @@ var filler = func() map[string]bool {
 }()
 
 // percentileWords stand before or behind the number of a percentile.
-var percentileWords = []string{"p", "tp", "q", "pct", "pctl", "perc", "percentile", "quantile", "centile", "ile"}
+var percentileWords = []string{"p", "tp", "q", "pct", "pctl", "perc", "percentile", "quantile", "centile", "ile", "histogram_quantile"}
 
 // ordinal reads "95th" and "95 percentile", and says how many words after the number belong to it; -1: it is neither.
 func ordinal(number, next lexeme) (Percentile, int) {
@@ -243,6 +243,12 @@ func metricNamed(name string) (named, bool) {
 	}
 	if _, ok := successes[name]; ok {
 		return named{metric: ErrorRate, opposite: true}, true
+	}
+	if of, ok := strings.CutSuffix(name, "_bucket"); ok { // of a histogram in Prometheus
+		return metricNamed(strings.TrimSuffix(of, "_seconds"))
+	}
+	if isOneOutcome(name) {
+		return named{metric: ErrorRate}, true
 	}
 	return named{}, rates[name]
 }

@@ -172,13 +172,33 @@ var alias = map[string]Metric{
 	"inter_token_latency": ITL, "intertoken_latency": ITL, "tbt": ITL, "time_between_tokens": ITL,
 	"errors": ErrorRate, "error": ErrorRate, "err": ErrorRate, "error_ratio": ErrorRate, "failures": ErrorRate, "failure": ErrorRate,
 	"failure_rate": ErrorRate, "failed": ErrorRate, "http_req_failed": ErrorRate,
-	"slo_attainment": Attainment, "goodput": Attainment, "goodput_ratio": Attainment,
+	"apdex": Attainment, "apdex_score": Attainment, "slo_attainment": Attainment, "goodput": Attainment, "goodput_ratio": Attainment,
 	"tps": Speed, "tokens_per_second": Speed, "output_speed": Speed,
 }
 
 // successes are names of the share that error_rate leaves.
 var successes = map[string]bool{"availability": true, "uptime": true, "success": true, "success_rate": true, "success_ratio": true,
 	"successes": true, "succeeded": true}
+
+// oneOutcome is why the share of one outcome is no metric.
+const oneOutcome = "no objective is about one outcome: error_rate counts every request that did not succeed, whatever the reason"
+
+// isOneOutcome reports whether a name is that of the share of one outcome: timeout_rate, server_errors, 5xx_rate.
+func isOneOutcome(name string) bool {
+	name = strings.TrimPrefix(name, "http_")
+	of := name
+	for _, suffix := range []string{"_rate", "_ratio", "_share", "s"} {
+		of = strings.TrimSuffix(of, suffix)
+	}
+	switch of {
+	case "timeout", "server_error", "client_error", "connection_error":
+		return true
+	case "timed_out", "rate_limit", "rate_limited", "rejected", "rejection", "server", "client", "connection", "cancelled",
+		"canceled", "truncated", "truncation", "empty", "malformed", "dropped", "drop", "unfinished":
+		return of != name
+	}
+	return isStatus(of)
+}
 
 // rates are names of requests per second.
 var rates = map[string]bool{"throughput": true, "rps": true, "qps": true, "request_rate": true, "requests_per_second": true}
@@ -190,6 +210,10 @@ func foreign(name string) (why string, ok bool) {
 		return "the share that succeeds is bounded by what is left of it, error_rate", true
 	case rates[name]:
 		return "a load is no objective, for each request is judged alone, and a report says at which rate they came", true
+	case isOneOutcome(name):
+		return oneOutcome, true
+	case strings.HasPrefix(name, "apdex"):
+		return "there is no apdex, which counts the half satisfied; the share of requests that is good is attainment", true
 	case strings.HasPrefix(name, "goodput"):
 		return "goodput is what is counted by an SLO; the share of requests that is good is attainment", true
 	}
@@ -204,6 +228,9 @@ func (m Metric) nearest() Metric {
 	}
 	if a, ok := alias[name]; ok {
 		return a
+	}
+	if isOneOutcome(name) {
+		return ErrorRate
 	}
 	if successes[name] || rates[name] {
 		return ""

@@ -54,6 +54,8 @@ func (o Objective) check() error {
 		}
 	} else if err := o.Percentile.check(); err != nil {
 		return err
+	} else if err := o.Percentile.checkFor(o.Metric); err != nil {
+		return err
 	}
 	return o.Threshold.check(o.Metric)
 }
@@ -112,6 +114,8 @@ func (o Objective) advise(err error) error {
 	}
 	if o.Percentile = o.Percentile.nearest(); o.Metric.Population() {
 		o.Percentile = 0
+	} else if o.Percentile.checkFor(o.Metric) != nil {
+		o.Percentile = o.Percentile.rest()
 	}
 	if o.Threshold.check(o.Metric) != nil {
 		if o.Threshold.PerToken = 0; o.Threshold.check(o.Metric) != nil {

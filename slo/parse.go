@@ -14,7 +14,7 @@ func Parse(text string) (SLO, error) {
 	}
 	s, item, err := read(text)
 	if err != nil {
-		text, err := decimalComma(text, item, err)
+		text, err := apart(text, item, err)
 		return SLO{}, hint(text, err, MaxObjectives)
 	}
 	return s, nil
@@ -65,9 +65,20 @@ func read(text string) (SLO, piece, error) {
 	return s, piece{}, nil
 }
 
-// decimalComma is the error of an item that a comma inside a number cut off, with the whole of it; any other item and
-// error it leaves as they are.
-func decimalComma(text string, item piece, err error) (string, error) {
+// apart is the error of an item that a comma cut off that does not stand between objectives, with the whole of it; any other
+// item and error it leaves as they are.
+func apart(text string, item piece, err error) (string, error) {
+	if joined, err := decimalComma(text, item); err != nil {
+		return joined, err
+	}
+	if joined, err := oneThreshold(text, item); err != nil {
+		return joined, err
+	}
+	return item.text, err
+}
+
+// decimalComma is the error of an item that a comma inside a number cut off.
+func decimalComma(text string, item piece) (string, error) {
 	from, to := item.pos, item.pos+len(item.text)
 	inNumber := func(i int) bool {
 		return i > 0 && i+1 < len(text) && text[i] == ',' && isDigit(rune(text[i-1])) && isDigit(rune(text[i+1]))
@@ -78,15 +89,40 @@ func decimalComma(text string, item piece, err error) (string, error) {
 	case inNumber(from - 1):
 		from = strings.LastIndexAny(text[:from-1], ",;\n") + 1
 	default:
-		return item.text, err
+		return "", nil
 	}
 	item = piece{text[from:to], from}.trim()
-	err = item.failf(ErrThreshold, "a comma stands between objectives, a point before decimals, and nothing between thousands")
 	before, after, _ := strings.Cut(item.text, ",")
 	if digits, _ := (piece{text: after}).take(isDigit); len(digits.text) != 3 {
 		before += "." // no thousands
 	}
-	return before + after, err
+	return before + after, item.failf(ErrThreshold, "a comma stands between objectives, a point before decimals, and nothing between thousands")
+}
+
+// oneThreshold is the error of an item without a comparison that has to share that of a later one: "ttft p90, p99 < 1s". It
+// joins as many as there are to the first that has one, which has to leave out what the item says.
+func oneThreshold(text string, item piece) (string, error) {
+	compared := func(p piece) bool { return strings.ContainsAny(fold(p.text), hintComparisons) }
+	if item.pos >= len(text) || compared(item) || strings.HasPrefix(item.lower(), "undefined") {
+		return "", nil
+	}
+	rest := piece{text: text}.sub(item.pos, min(len(text), item.pos+maxHintText)).split(";\n")[0]
+	for _, p := range rest.split(",") {
+		if !compared(p) {
+			continue
+		}
+		metric, percentile := names(p)
+		if hasMetric, hasPercentile := names(item); metric && percentile && hasMetric && hasPercentile {
+			return "", nil // two objectives, the first without its threshold
+		}
+		item = piece{text[item.pos : p.pos+len(p.text)], item.pos}.trim()
+		err := item.failf(ErrSyntax, "an objective has one metric, one percentile and one threshold")
+		if strings.HasPrefix(item.lower(), "histogram_quantile") {
+			err = item.failf(ErrSyntax, "this is PromQL: an objective is a metric, a percentile and a threshold")
+		}
+		return strings.ReplaceAll(item.text, ",", " "), err
+	}
+	return "", nil
 }
 
 // MustParse is Parse for a text that the program itself contains: it panics where Parse has an error.
@@ -194,6 +230,14 @@ func noComparison(item piece) error {
 	return err
 }
 
+// noOr is said where an SLO has an "or".
+const noOr = `an SLO has no "or": it is met where all of its objectives are, with a comma between them`
+
+// isStatus reports whether a word is an HTTP status of an error, or a class of them: 503, 5xx.
+func isStatus(word string) bool {
+	return len(word) == 3 && (word[0] == '4' || word[0] == '5') && (word[1:] == "xx" || isDigit(rune(word[1])) && isDigit(rune(word[2])))
+}
+
 func startsWithDigit(w piece) bool { return w.text[0] >= '0' && w.text[0] <= '9' }
 
 func checkComparison(op piece, m Metric) error {
@@ -208,6 +252,8 @@ func checkComparison(op piece, m Metric) error {
 	switch {
 	case higher == m.HigherIsBetter():
 		return nil
+	case higher && m.Custom():
+		return op.failf(ErrComparison, "lower is better for %s: of a value of which more is better observe the negative", m)
 	case higher:
 		return op.failf(ErrComparison, "lower is better for %s", m)
 	}
@@ -229,18 +275,31 @@ type aggregate struct {
 
 var (
 	mean      = aggregate{"a mean hides the slow requests: ask for a percentile", P95}
-	maximum   = aggregate{"a maximum is one request's bad luck, and grows with the sample: ask for a percentile", P999}
-	minimum   = aggregate{"a minimum is one request's good luck: ask for a percentile", P95}
+	unlucky   = aggregate{"the worst is one request's bad luck, and gets worse as the sample grows: ask for a percentile", P999}
+	lucky     = aggregate{"the best is one request's good luck: ask for a percentile", P95}
 	deviation = aggregate{"a deviation bounds no request: ask for a percentile", P95}
 )
 
 var aggregates = map[string]aggregate{
 	"avg": mean, "average": mean, "mean": mean,
 	"median": {"the median is p50", P50}, "med": {"the median is p50", P50},
-	"max": maximum, "maximum": maximum, "worst": maximum,
-	"min": minimum, "minimum": minimum, "best": minimum,
+	"max": unlucky, "maximum": unlucky, "worst": unlucky,
+	"min": lucky, "minimum": lucky, "best": lucky,
 	"sum": {"a sum says nothing of a request: ask for a percentile", P95},
 	"std": deviation, "stdev": deviation, "stddev": deviation,
+}
+
+// aggregateOf is what an aggregate's name stands for on a metric: the least is the best but where higher is better.
+func aggregateOf(word string, m Metric) aggregate {
+	if m.HigherIsBetter() {
+		switch word {
+		case "max", "maximum":
+			return lucky
+		case "min", "minimum":
+			return unlucky
+		}
+	}
+	return aggregates[word]
 }
 
 func isPercentile(word string) bool {
@@ -267,6 +326,10 @@ func parseSubject(left piece) (subject, error) {
 				return subject{}, w.failf(ErrPercentile, "there is a percentile already, and an objective has one")
 			}
 			percentile = &words[i]
+		case metric == nil && isOneOutcome(text):
+			return subject{}, w.failf(ErrMetric, "%s", oneOutcome)
+		case metric == nil && text == "or":
+			return subject{}, w.failf(ErrSyntax, "%s", noOr)
 		case metric == nil:
 			if strings.IndexByte("0123456789.-", text[0]) >= 0 {
 				return subject{}, w.failf(ErrSyntax, "an objective begins with its metric")
@@ -288,7 +351,7 @@ func parseSubject(left piece) (subject, error) {
 	}
 	s := subject{metric: Metric(metric.lower())}
 	if aggregated != nil {
-		return s, aggregated.failf(ErrPercentile, "%s", aggregates[aggregated.lower()].why)
+		return s, aggregated.failf(ErrPercentile, "%s", aggregateOf(aggregated.lower(), s.metric).why)
 	}
 	if s.metric.Population() {
 		if percentile != nil {
@@ -305,6 +368,9 @@ func parseSubject(left piece) (subject, error) {
 	p, err := parsePercentile(*percentile)
 	if err != nil {
 		return s, err
+	}
+	if err := p.checkFor(s.metric); err != nil {
+		return s, percentile.fail(err)
 	}
 	if len(words) > 2 && !isCall(words) {
 		return s, left.failf(ErrSyntax, "parentheses stand around the metric alone, as in p95(ttft)")

@@ -68,6 +68,18 @@ func (p Percentile) check() error {
 	return nil
 }
 
+// checkFor refuses a percentile that cannot be meant of a metric: below P50 where higher is better. Of speed, p5 asks that
+// one request in twenty be fast, and whoever writes it means that all but the slowest twentieth are, which is p95.
+func (p Percentile) checkFor(m Metric) error {
+	if m.HigherIsBetter() && p < P50 {
+		return problemf(ErrPercentile, "%s %v asks only %s%% of the requests to be so fast; all but the slowest %[3]s%% is %[4]v", m, p, formatFloat(float64(p)), p.rest())
+	}
+	return nil
+}
+
+// rest is the percentile of the other requests: p95 for p5.
+func (p Percentile) rest() Percentile { return Percentile(math.Round((100-float64(p))*1e4) / 1e4) }
+
 // nearest is the valid percentile that was probably meant: 0.95 for p95, 999 for p99.9.
 func (p Percentile) nearest() Percentile {
 	near := p

@@ -124,7 +124,13 @@ func parseTerm(m Metric, p piece) (term, error) {
 			return t, p.failf(ErrThreshold, "two numbers with nothing between")
 		}
 	}
-	if rest.text[0] != '/' {
+	switch lower := rest.lower(); {
+	case rest.text[0] == '/':
+	case lower == "or" || strings.HasPrefix(lower, "or ") || rest.text[0] == '|':
+		return t, rest.failf(ErrSyntax, "%s", noOr)
+	case isTimes(lower) && strings.Contains(lower, "tok"):
+		return t, rest.failf(ErrThreshold, "what is counted for each token stands after a /, as in 40ms/token")
+	default:
 		return t, rest.failf(ErrThreshold, "this cannot stand after the threshold; between objectives there is a comma")
 	}
 	t.per, rest = rest.sub(1, len(rest.text)).trimLeft().take(unicode.IsLetter)
@@ -132,6 +138,11 @@ func parseTerm(m Metric, p piece) (term, error) {
 		return t, p.failf(ErrThreshold, "after / stands what is counted, and then nothing")
 	}
 	return t, nil
+}
+
+// isTimes reports whether a text begins with a sign of multiplication.
+func isTimes(text string) bool {
+	return strings.HasPrefix(text, "*") || strings.HasPrefix(text, "×") || strings.HasPrefix(text, "x ")
 }
 
 // timeUnits in nanoseconds.

@@ -71,7 +71,7 @@ func (t Threshold) check(m Metric) error {
 	if math.IsNaN(t.Limit) || math.IsNaN(t.PerToken) {
 		return problemf(ErrThreshold, "the threshold is not a number")
 	}
-	if t.Limit < 0 || t.PerToken < 0 {
+	if t.Limit < 0 && !m.Custom() || t.PerToken < 0 {
 		return problemf(ErrThreshold, "a threshold is not negative")
 	}
 	if t.PerToken > 0 && !m.Scales() {
