@@ -185,7 +185,7 @@ func (j judge) flight(f *flight) {
 	}
 	if f.due-f.sent > achievedLag.Seconds()*float64(f.ended) && n.Asked > 0 {
 		j.over((f.due-f.sent)/f.due, achievedSuspect, achievedInvalid,
-			"of %d workers that were asked for %.4g were in flight: the others had a request to send", n.Asked, n.Achieved)
+			"%.4g of the %d requests that were asked for were in flight, on average: the others the client was late to send", n.Achieved, n.Asked)
 	}
 }
 

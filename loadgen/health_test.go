@@ -82,11 +82,11 @@ func TestHealthThresholds(t *testing.T) {
 		{"books 11 ms a request apart", open, books(2.1, 1, 100), goodput.Invalid, "Little's law"},
 
 		{"workers 90 % in flight", closed, workers(90, 100, 1), goodput.Valid, ""},
-		{"workers less in flight", closed, workers(89.9, 100, 1), goodput.Suspect, "of 10 workers that were asked for 8.99 were in flight"},
-		{"workers half in flight", closed, workers(50, 100, 1), goodput.Suspect, "10 workers that were asked for 5 were"},
-		{"workers still less in flight", closed, workers(49.9, 100, 1), goodput.Invalid, "4.99 were in flight"},
+		{"workers less in flight", closed, workers(89.9, 100, 1), goodput.Suspect, "8.99 of the 10 requests that were asked for were in flight"},
+		{"workers half in flight", closed, workers(50, 100, 1), goodput.Suspect, "5 of the 10 requests"},
+		{"workers still less in flight", closed, workers(49.9, 100, 1), goodput.Invalid, "4.99 of the 10"},
 		{"workers with requests of no time", closed, workers(0.0001, 0.0002, 1), goodput.Valid, ""},
-		{"workers with requests of some time", closed, workers(0.0001, 0.0003, 1), goodput.Invalid, "3.333 were in flight"},
+		{"workers with requests of some time", closed, workers(0.0001, 0.0003, 1), goodput.Invalid, "3.333 of the 10"},
 		{"nobody works in an open loop", open, workers(1, 100, 1), goodput.Valid, ""},
 
 		{"waits of 10 %", open, waits(0.01, 1000), goodput.Valid, ""},
