@@ -96,7 +96,8 @@ func TestReadReportOfARunWithEverything(t *testing.T) {
 				}
 			}
 			want := a.Report()
-			want.Health = &ClientHealth{Verdict: Suspect, Reasons: []string{"busy"}, Offered: 2500, Sent: 2500}
+			want.Health = &ClientHealth{Verdict: Suspect, Reasons: []string{"busy"}, Offered: 2500, Sent: 2500,
+				InFlight: &InFlight{Mean: 2, Little: 2}, Runtime: &GoRuntime{Waits: PhaseTimes{N: 9, P99: 1}}, CPU: &CPU{Procs: 2, Client: 1.5, Host: &Host{CPUs: 2, Others: 0.5}}}
 			warning := errors.New("warm-up shorter than the P99 of e2e")
 			want.Warnings = append(want.Warnings, warning)
 			require.NoError(t, w.Close(RecordsFooter{Complete: true, Window: want.Window, Health: want.Health, Warnings: []string{warning.Error()}}))
