@@ -25,11 +25,19 @@ type GoRuntime struct {
 
 // CPU is who had the client's CPUs over a run. A number of CPUs is CPU time over time: 0.5 is half of one.
 type CPU struct {
-	Procs  int     `json:"procs"`      // how many the client's process may keep busy: its GOMAXPROCS
-	Client float64 `json:"client"`     // how many it kept busy
-	Most   float64 `json:"client_max"` // how many in its busiest second
-	Busy   float64 `json:"busy"`       // the share of the run's seconds in which it kept more than 80 % of Procs busy
-	Host   *Host   `json:"host,omitempty"`
+	Procs  int     `json:"procs"`           // how many the client's process may keep busy: its GOMAXPROCS
+	Client float64 `json:"client"`          // how many it kept busy
+	Most   float64 `json:"client_max"`      // how many in its busiest second
+	Busy   float64 `json:"busy"`            // the share of the run's seconds in which it kept more than 80 % of Procs busy
+	Quota  *Quota  `json:"quota,omitempty"` // nil: none, or nobody knows
+	Host   *Host   `json:"host,omitempty"`  // nil: nobody knows
+}
+
+// Quota is how a CPU quota (of a container, say) held the client up: one that has used its share of a period up, which
+// takes a tenth of a second as a rule, is halted until the period is over.
+type Quota struct {
+	Periods uint64 `json:"periods"`   // in which something was to run
+	Halted  uint64 `json:"throttled"` // in which it was halted
 }
 
 // Host is who had the CPUs that the client may run on. Client, Others, Stolen and Idle come to CPUs.

@@ -14,14 +14,14 @@ func TestClientConditionJSONKeysAreStable(t *testing.T) {
 	h := ClientHealth{Verdict: Suspect, Reasons: []string{"busy"}, Offered: 9, Sent: 9, LagP50: 1, LagP99: 2, LagMax: 3,
 		InFlight: &InFlight{Mean: 7.5, Little: 7.25, Asked: 8, Achieved: 6.5},
 		Runtime:  &GoRuntime{Waits: PhaseTimes{N: 800, P50: 1e-6, P99: 0.25, Max: 0.5}, Pauses: PhaseTimes{N: 3, P50: 1e-4, P99: 2e-4, Max: 2e-4}},
-		CPU:      &CPU{Procs: 2, Client: 0.75, Most: 1.5, Busy: 0.25, Host: &Host{CPUs: 2, Others: 1, Stolen: 0.125, Idle: 0.125, Least: 0.0625, Full: 0.5}},
+		CPU:      &CPU{Procs: 2, Client: 0.75, Most: 1.5, Busy: 0.25, Quota: &Quota{Periods: 10, Halted: 2}, Host: &Host{CPUs: 2, Others: 1, Stolen: 0.125, Idle: 0.125, Least: 0.0625, Full: 0.5}},
 	}
 	b, err := json.Marshal(h)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"verdict":"suspect","reasons":["busy"],"offered":9,"sent":9,"lag_p50_s":1,"lag_p99_s":2,"lag_max_s":3,"retried":0,
 		"in_flight":{"mean":7.5,"little":7.25,"asked":8,"achieved":6.5},
 		"runtime":{"waits":{"n":800,"p50_s":0.000001,"p99_s":0.25,"max_s":0.5},"gc_pauses":{"n":3,"p50_s":0.0001,"p99_s":0.0002,"max_s":0.0002}},
-		"cpu":{"procs":2,"client":0.75,"client_max":1.5,"busy":0.25,
+		"cpu":{"procs":2,"client":0.75,"client_max":1.5,"busy":0.25,"quota":{"periods":10,"throttled":2},
 			"host":{"cpus":2,"others":1,"stolen":0.125,"idle":0.125,"idle_min":0.0625,"full":0.5}}}`, string(b))
 	var back ClientHealth
 	require.NoError(t, json.Unmarshal(b, &back))

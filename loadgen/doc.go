@@ -61,9 +61,11 @@
 //     Markov's inequality, nine instants in ten at least found no idle one, however many there are. What others take is of no
 //     harm while there is one. A server on the same host is one of these others: if it is to be measured at its limit, give it
 //     a host, or CPUs, of its own;
-//   - where more than 1 % of these CPUs' time was stolen by other virtual machines: as with garbage collections.
+//   - where more than 1 % of these CPUs' time was stolen by other virtual machines, or the client was halted in more than 1 %
+//     of the periods of its CPU quota: as with garbage collections. With a quota below two CPUs GOMAXPROCS is two all the same.
 //
-// Who had the CPUs is read each second, from getrusage(2) and, on Linux, proc_stat(5). Elsewhere nothing is known of others; a
+// Who had the CPUs is read each second, from getrusage(2) and, on Linux, proc_stat(5); quotas are those
+// of control groups (cpu.stat). Elsewhere nothing is known of others; a
 // run shorter than half a second is not judged by it.
 //
 // Where a target knows how its requests got there, Health.Network has the percentiles of each [Phase] of their way: the

@@ -42,6 +42,8 @@ const (
 	pauseSuspect, pausesSuspect = lagSuspect, 0.01
 	// The share of the run's seconds in which the client or its host was full: what a P95 may neglect.
 	fullSuspect = 0.05
+	// The share of a CPU quota's periods in which the client was halted for the rest of them, by the same argument.
+	haltedSuspect = 0.01
 	// The share of CPU time that was stolen, by the argument of pausesSuspect; over less than stolenLeast one hundredth of
 	// a second would be too much of it.
 	stolenSuspect = 0.01
@@ -207,6 +209,10 @@ func (j judge) cpu(judged time.Duration) {
 	}
 	j.over(c.Busy, fullSuspect, math.Inf(1),
 		"for %.3g %% of the time the client kept more than %.3g %% of its %d CPUs busy; on average it took %.3g", 100*c.Busy, 100*fullClient, c.Procs, c.Client)
+	if q := c.Quota; q != nil {
+		j.over(float64(q.Halted)/float64(q.Periods), haltedSuspect, math.Inf(1),
+			"in %d of %d periods the client had used its CPU quota up, and was halted until the next", q.Halted, q.Periods)
+	}
 	h := c.Host
 	if h == nil {
 		return

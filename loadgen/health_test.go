@@ -46,6 +46,9 @@ func TestHealthThresholds(t *testing.T) {
 	cpu := func(busy, full, stolen time.Duration) func(*tally) {
 		return func(t *tally) { t.machine = watched(busy, full, stolen) }
 	}
+	quotas := func(q quota) func(*tally) {
+		return func(t *tally) { t.machine = watched(0, 0, 0); t.machine.quota = q }
+	}
 	for _, c := range []struct {
 		name   string
 		plan   Plan
@@ -110,6 +113,9 @@ func TestHealthThresholds(t *testing.T) {
 		{"full for good", open, cpu(0, 100*sec, 0), goodput.Suspect, "for 100 % of the time the host"},
 		{"1 % stolen", open, cpu(0, 0, 4*sec), goodput.Valid, ""},
 		{"more stolen", open, cpu(0, 0, 5*sec), goodput.Suspect, "1.25 % of the time of the host's CPUs was stolen"},
+		{"halted in 1 % of periods", open, quotas(quota{100, 1}), goodput.Valid, ""},
+		{"halted in more", open, quotas(quota{199, 2}), goodput.Suspect, "in 2 of 199 periods the client had used its CPU quota up"},
+		{"halted in all", open, quotas(quota{100, 100}), goodput.Suspect, "in 100 of 100 periods"},
 		{"all stolen", open, cpu(0, 0, 400*sec), goodput.Suspect, "100 % of the time of the host's CPUs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

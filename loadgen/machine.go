@@ -23,6 +23,7 @@ type machine struct {
 	judged      time.Duration
 	busy, full  time.Duration // of that, in which the client or the host was full
 	histograms  histograms
+	quota       quota
 }
 
 // reading is what the system says of CPU time at an instant.
@@ -48,7 +49,7 @@ func watchMachine() (seen func() *machine) {
 		r.own, r.ok = ownTime()
 		return r
 	})
-	before := readHistograms()
+	before, limits := readHistograms(), quotas("")
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -62,6 +63,7 @@ func watchMachine() (seen func() *machine) {
 			case <-quit:
 				m.end()
 				m.histograms = readHistograms().since(before)
+				m.quota = worst(limits, quotas(""))
 				return
 			}
 		}
@@ -152,6 +154,9 @@ func (m *machine) cpu() *goodput.CPU {
 		return d.Seconds() / m.judged.Seconds()
 	}
 	c := &goodput.CPU{Procs: u.procs, Client: u.client, Most: max(m.most, u.client), Busy: share(m.busy)}
+	if m.quota.periods > 0 {
+		c.Quota = &goodput.Quota{Periods: m.quota.periods, Halted: m.quota.halted}
+	}
 	if u.cpus > 0 {
 		c.Host = &goodput.Host{CPUs: u.cpus, Others: u.others, Stolen: u.stolen, Idle: u.idle, Least: min(m.least, u.idle), Full: share(m.full)}
 	}
