@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net"
 	"net/url"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -19,18 +17,20 @@ import (
 	"github.com/goodputkit/goodputkit/loadgen/workload"
 )
 
-// bench makes the load and reports. It is the heart of the program: a target, a plan, a run.
-func bench(ctx context.Context, o *options, stderr io.Writer) (_ *goodput.Report, err error) {
+// A job is a run with all that it takes: what cannot be meant is found before the first request.
+type job struct {
+	target  *openai.Target
+	plan    loadgen.Plan
+	connect int
+	url     string
+	outputs
+}
+
+// prepare makes a job of the options. Its errors are the options', and name the one at fault.
+func prepare(o *options, stdout io.Writer) (*job, error) {
 	target, err := openai.New(openai.Config{BaseURL: o.url, Model: o.model, APIKey: o.key, NoStream: o.noStream, HTTP2: o.http2})
 	if err != nil {
-		return nil, err
-	}
-	if err := reachable(ctx, o.url); err != nil {
-		return nil, err
-	}
-	defer target.CloseIdleConnections()
-	if err := target.Connect(ctx, o.connect); err != nil {
-		return nil, err
+		return nil, o.blame(err)
 	}
 	requests, err := o.workload()
 	if err != nil {
@@ -55,21 +55,31 @@ func bench(ctx context.Context, o *options, stderr io.Writer) (_ *goodput.Report
 	} else {
 		plan.Concurrency = o.concurrency
 	}
-	if o.records != "" {
-		f, err := os.OpenFile(o.records, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		defer func() {
-			if e := f.Close(); err == nil {
-				err = e
-			}
-		}()
-		plan.Records = f
+	if err := plan.Validate(); err != nil {
+		return nil, o.blame(err)
+	}
+	j := &job{target: target, plan: plan, connect: o.connect, url: o.url}
+	if j.outputs, err = o.open(stdout); err != nil {
+		return nil, err
+	}
+	if j.records != nil {
+		j.plan.Records = j.records
+	}
+	return j, nil
+}
+
+// bench makes the load and reports. It is the heart of the program: a target, a plan, a run.
+func (j *job) bench(ctx context.Context, stderr io.Writer) (*goodput.Report, error) {
+	if err := reachable(ctx, j.url); err != nil {
+		return nil, err
+	}
+	defer j.target.CloseIdleConnections()
+	if err := j.target.Connect(ctx, j.connect); err != nil {
+		return nil, err
 	}
 	bar := newBar(stderr)
-	plan.Progress = bar.show
-	result, err := loadgen.Run(ctx, target, plan)
+	j.plan.Progress = bar.show
+	result, err := loadgen.Run(ctx, j.target, j.plan)
 	bar.finish()
 	if err != nil {
 		return nil, err
@@ -90,7 +100,7 @@ func (o *options) workload() (iter.Seq[*loadgen.Request], error) {
 		}
 		s, err := workload.NewSynthetic(shape, append(opts, workload.WithTokensPerWord(o.perWord))...)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--input-tokens: %w", err)
 		}
 		return s.Requests(), nil
 	}
@@ -102,7 +112,7 @@ func (o *options) workload() (iter.Seq[*loadgen.Request], error) {
 		p, err = workload.ReadPrompts("the built-in prompt", bytes.NewReader([]byte(`{"prompt": "Explain goodput in three sentences."}`)), opts...)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--prompts: %w", err)
 	}
 	return func(yield func(*loadgen.Request) bool) {
 		for req := range p.Requests() {
@@ -136,7 +146,7 @@ func reachable(ctx context.Context, rawURL string) error {
 
 // status is the exit status that says what the report found.
 func status(r *goodput.Report) int {
-	if r.Offered > 0 && r.Outcomes[goodput.ConnectionError] == r.Offered {
+	if why := unmeasured(r); why != "" {
 		return exitUnmeasured
 	}
 	if r.Health != nil && r.Health.Verdict == goodput.Invalid {
@@ -151,17 +161,30 @@ func status(r *goodput.Report) int {
 	return exitInconclusive
 }
 
-func writeJSON(w io.Writer, r *goodput.Report) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false) // "ttft p95 < 800ms" is to be read
-	return e.Encode(r)
-}
-
-func writeFile(name string, r *goodput.Report) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
+// unmeasured says why a report shows nothing of how a server does its work, or is "": no request got as far as an answer,
+// because the address, the key or the protocol is another.
+func unmeasured(r *goodput.Report) string {
+	if r.Offered == 0 {
+		return ""
 	}
-	return errors.Join(writeJSON(f, r), f.Close())
+	var parts []string
+	n := uint64(0)
+	for _, o := range []goodput.Outcome{goodput.ConnectionError, goodput.ClientError, goodput.Malformed, goodput.Empty} {
+		if r.Outcomes[o] == 0 {
+			continue
+		}
+		n += r.Outcomes[o]
+		part := fmt.Sprintf("%d %v", r.Outcomes[o], o)
+		for _, w := range r.Worst {
+			if w.Outcome == o && w.Detail != "" {
+				part += fmt.Sprintf(" (%s)", w.Detail)
+				break
+			}
+		}
+		parts = append(parts, part)
+	}
+	if n < r.Offered {
+		return ""
+	}
+	return fmt.Sprintf("nothing was measured: of %d requests not one was answered as it should be: %s", r.Offered, strings.Join(parts, ", "))
 }

@@ -8,8 +8,8 @@
 //
 //	for c in 1 2 4 8 16 32 64; do ./bench --requests 500 --concurrency $c --slo-seconds 5; done
 //
-// Its exit status is 0 where the SLO is met, 1 where the endpoint could not be reached or nothing could be measured, 2 for
-// options that cannot be meant, 3 where the SLO is missed, 4 where the verdict is inconclusive, there is no data, or the
+// Its exit status is 0 where the SLO is met, 1 where the endpoint could not be reached, or no request was answered as it
+// should be (a wrong address, key or protocol: the first error is said), 2 for options that cannot be meant, 3 where the SLO is missed, 4 where the verdict is inconclusive, there is no data, or the
 // client itself was too busy for its figures to be believed. (go run makes 1 of each of them.)
 package main
 
@@ -23,7 +23,6 @@ import (
 	"os/signal"
 
 	"github.com/goodputkit/goodputkit/loadgen"
-	"github.com/goodputkit/goodputkit/loadgen/openai"
 )
 
 // The exit statuses.
@@ -51,36 +50,32 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitUsage
 	}
-	report, err := bench(ctx, o, stderr)
-	var config *openai.ConfigError
+	j, err := prepare(o, stdout)
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitUsage
+	}
+	report, err := j.bench(ctx, stderr)
+	text := stdout
+	if j.records.isStdout() || j.json.isStdout() { // which is then JSON alone
+		text = stderr
+	}
+	if err == nil {
+		err = j.json.writeReport(report)
+		fmt.Fprint(text, report)
+	}
+	err = errors.Join(err, j.close())
 	var plan *loadgen.PlanError
 	switch {
-	case errors.As(err, &config):
-		fmt.Fprintf(stderr, "bench: %v (LLM_URL, LLM_MODEL and LLM_API_KEY say where to go: the URL whole, or up to /v1, from http:// on)\n", err)
-		return exitUsage
-	case errors.As(err, &plan) && errors.Is(err, loadgen.ErrNotGiven) && o.noStream:
-		fmt.Fprintf(stderr, "bench: %v, because of --no-stream\n", err)
-		return exitUsage
 	case errors.As(err, &plan):
-		fmt.Fprintln(stderr, "bench:", err)
+		fmt.Fprintln(stderr, "bench:", o.blame(err))
 		return exitUsage
 	case err != nil:
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitUnmeasured
 	}
-	text := stdout
-	switch o.json {
-	case "":
-	case "-": // standard output is then JSON alone
-		text = stderr
-		err = writeJSON(stdout, report)
-	default:
-		err = writeFile(o.json, report)
-	}
-	fmt.Fprint(text, report)
-	if err != nil {
-		fmt.Fprintln(stderr, "bench:", err)
-		return exitUnmeasured
+	if why := unmeasured(report); why != "" {
+		fmt.Fprintln(stderr, "bench:", why)
 	}
 	return status(report)
 }

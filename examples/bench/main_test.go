@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,8 +45,6 @@ func TestTheExitStatusIsTheVerdict(t *testing.T) {
 	} {
 		assert.Equal(t, want, status(&goodput.Report{Verdict: verdict}), verdict)
 	}
-	down := &goodput.Report{Verdict: goodput.Missed, Offered: 5, Outcomes: map[goodput.Outcome]uint64{goodput.ConnectionError: 5}}
-	assert.Equal(t, exitUnmeasured, status(down))
 
 	busy := &goodput.Report{Verdict: goodput.Met, Health: &goodput.ClientHealth{Verdict: goodput.Invalid}}
 	assert.Equal(t, exitInconclusive, status(busy))
@@ -110,10 +110,120 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 	}
 }
 
+// What cannot be meant is found before the run, and said by the name that it was given by.
+func TestTheOptionAtFaultIsNamed(t *testing.T) {
+	var requests atomic.Int64
+	h := llmsim.NewFixedServer(0, 0)
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { requests.Add(1); h.ServeHTTP(w, r) })) + "/v1"
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		return name
+	}
+	noJSON, prompts, old := file("prompts.txt", "what is goodput\n"), file("prompts.jsonl", `{"prompt": "what is goodput"}`), file("old", "of before")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--input-tokens", "30", "--tokens-per-word", "0"}, "--tokens-per-word is 0: want more than 0"},
+		{[]string{"--tokens-per-word", "1.3"}, "give both"},
+		{[]string{"--prompts", filepath.Join(dir, "nope")}, "--prompts: "},
+		{[]string{"--prompts", noJSON}, "--prompts: "},
+		{[]string{"--records", filepath.Join(dir, "nope", "x")}, "--records: "},
+		{[]string{"--json", filepath.Join(dir, "nope", "x")}, "--json: "},
+		{[]string{"--records", old, "--json", filepath.Join(dir, ".", "old")}, "--records and --json are one file"},
+		{[]string{"--prompts", prompts, "--records", prompts}, "--prompts and --records are one file"},
+		{[]string{"--records", "-", "--json", "-"}, "cannot both be standard output"},
+		{[]string{"--records", old, "--slo", "x_foo p95 < 3"}, "--slo: x_foo p95 < 3: the target does not give this metric"},
+		{[]string{"--timeout", "5"}, "5s"},
+		{[]string{"--timeout", "soon"}, "such as 1m30s"},
+		{[]string{"--duration", "-5s"}, "not negative"},
+		{[]string{"--concurrency", "0"}, "1 or more"},
+	} {
+		status, out, errs := call(t, url, append(c.args, "--requests", "1")...)
+		assert.Equal(t, exitUsage, status, c.args)
+		assert.Empty(t, out, c.args)
+		assert.Contains(t, errs, c.says, c.args)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %s", errs)
+	}
+	assert.Zero(t, requests.Load(), "before the run")
+	for name, want := range map[string]string{old: "of before", prompts: `{"prompt": "what is goodput"}`} {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text), "a file is written only by a run")
+	}
+
+	status, _, errs := call(t, "127.0.0.1:8000/v1")
+	assert.Equal(t, exitUsage, status)
+	assert.Contains(t, errs, "bench: LLM_URL: ")
+}
+
+// A wrong address, key or protocol is no slow server.
+func TestNothingThatWasMeasured(t *testing.T) {
+	say := func(code int, contentType, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			w.Header().Set("Location", "/login")
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	for name, c := range map[string]struct {
+		h    http.HandlerFunc
+		says string
+	}{
+		"no key":   {say(401, "application/json", `{"error": {"message": "no such key"}}`), "client_error (HTTP"},
+		"no path":  {say(404, "text/plain", "not found"), "client_error (HTTP"},
+		"redirect": {say(302, "text/html", ""), "client_error ("},
+		"a page":   {say(200, "text/html", "<html><body>welcome</body></html>"), "malformed ("},
+		"a reset": {func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := w.(http.Hijacker).Hijack()
+			if assert.NoError(t, err) {
+				_ = c.(*net.TCPConn).SetLinger(0)
+				_ = c.Close()
+			}
+		}, "connection_error ("},
+	} {
+		status, out, errs := call(t, serve(t, c.h)+"/v1", "--requests", "30")
+		assert.Equal(t, exitUnmeasured, status, "%s:\n%s", name, out)
+		assert.Contains(t, out, "no request succeeded", name)
+		assert.Contains(t, errs, "bench: nothing was measured: of 30 requests not one was answered as it should be: 30 "+c.says, name)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %s", errs)
+	}
+	mixed := &goodput.Report{Verdict: goodput.Missed, Offered: 5, Outcomes: map[goodput.Outcome]uint64{goodput.ConnectionError: 3, goodput.ClientError: 2}}
+	assert.Equal(t, exitUnmeasured, status(mixed))
+	for _, o := range []goodput.Outcome{goodput.Success, goodput.Timeout, goodput.ServerError, goodput.RateLimited} {
+		one := &goodput.Report{Verdict: goodput.Missed, Offered: 5, Outcomes: map[goodput.Outcome]uint64{goodput.ConnectionError: 4, o: 1}}
+		assert.Equal(t, exitMissed, status(one), "%v is of the server", o)
+	}
+}
+
+func TestRecordsToStandardOutput(t *testing.T) {
+	url := serve(t, llmsim.NewFixedServer(0, 0))
+	status, out, errs := call(t, url+"/v1", "--requests", "30", "--slo", "ttft p50 < 1h", "--records", "-")
+	assert.Contains(t, answered, status, errs)
+	r, err := goodput.ReadReport(strings.NewReader(out))
+	require.NoError(t, err)
+	assert.EqualValues(t, 30, r.Offered)
+	assert.Contains(t, errs, "30 offered = 30 good")
+}
+
+// A server that cannot be reached leaves no empty files.
+func TestNoFilesOfARunThatWasNone(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "records.jsonl")
+	status, _, errs := call(t, "http://127.0.0.1:1/v1", "--records", name, "--json", name+".json")
+	assert.Equal(t, exitUnmeasured, status, errs)
+	assert.NoFileExists(t, name)
+	assert.NoFileExists(t, name+".json")
+}
+
 func TestHelpIsNoError(t *testing.T) {
 	status, out, errs := call(t, "http://127.0.0.1:1/v1", "--help")
 	assert.Equal(t, exitMet, status)
 	assert.Contains(t, out, "-concurrency")
+	assert.Contains(t, out, "with --rate or --arrivals, how many at most (default no limit)")
+	assert.Contains(t, out, "(default 30s)")
 	assert.Empty(t, errs)
 }
 
@@ -123,6 +233,9 @@ func TestAliases(t *testing.T) {
 	assert.Equal(t, "e2e p95 < 2.5s", o.slo.String())
 	assert.Equal(t, 7*time.Second, o.timeout)
 	assert.Zero(t, o.requests, "a run by time ends by time")
+	o, err = parse([]string{"--slo-seconds", "0.00001"}, os.Getenv, &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Equal(t, "e2e p95 < 10µs", o.slo.String())
 	o, err = parse(nil, func(string) string { return "" }, &bytes.Buffer{})
 	require.NoError(t, err)
 	assert.Equal(t, 200, o.requests)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/openai"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -63,18 +64,28 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 		fmt.Fprint(help, "Measures the goodput of the endpoint LLM_URL (the whole URL, or up to /v1) with the model LLM_MODEL and the key LLM_API_KEY.\n\n")
 		f.PrintDefaults()
 	}
+	span := func(to *time.Duration, name string, otherwise time.Duration, usage string) {
+		*to = otherwise
+		f.Var((*spanValue)(to), name, usage)
+	}
 	f.IntVar(&o.requests, "requests", 200, "how many requests to make; 0 with --duration: as many as it takes")
-	f.IntVar(&o.concurrency, "concurrency", 16, "how many to keep in flight; with --rate, how many at most")
+	o.concurrency = 16
+	f.Func("concurrency", "how many to keep in flight (default 16); with --rate or --arrivals, how many at most (default no limit)", func(text string) (err error) {
+		if o.concurrency, err = strconv.Atoi(text); err != nil || o.concurrency < 1 {
+			return errors.New("want a whole number, 1 or more")
+		}
+		return nil
+	})
 	f.Float64Var(&o.rate, "rate", 0, "requests/s on average, arriving as --arrivals says; 0: as fast as --concurrency allows")
 	arrivals := f.String("arrivals", "poisson", "how requests arrive at --rate: poisson, constant, gamma:BURSTINESS or weibull:SHAPE; or, without --rate, arrivals of package loadgen\n"+
 		`as JSON, such as {"process":"ramp","from":1,"to":20,"over_ns":60000000000}`)
 	f.TextVar(&o.slo, "slo", slo.MustParse("e2e p95 < 5s"), "the service-level objective, such as 'ttft p95 < 800ms, e2e p95 < 8s, error_rate < 1%'")
 	seconds := f.Float64("slo-seconds", 0, "the same as --slo 'e2e p95 < SECONDS s'")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "of one request, from when it was due")
+	span(&o.timeout, "timeout", 30*time.Second, "of one request, from when it was due")
 	timeoutSeconds := f.Float64("timeout-seconds", 0, "the same as --timeout, in seconds")
 	f.Func("warmup", "how long to run before measuring, such as 10s; auto: until the end of the transient is found (default 0s)", o.setWarmup)
-	f.DurationVar(&o.cooldown, "cooldown", 0, "how long to keep the load up after measuring")
-	f.DurationVar(&o.duration, "duration", 0, "how long to measure; 0: until --requests are done")
+	span(&o.cooldown, "cooldown", 0, "how long to keep the load up after measuring")
+	span(&o.duration, "duration", 0, "how long to measure; 0: until --requests are done")
 	f.StringVar(&o.prompts, "prompts", "", "file of prompts, as JSON lines or in ShareGPT's form; they are used again when they run out")
 	f.IntVar(&o.inputTokens, "input-tokens", 0, "without --prompts: prompts of about so many tokens")
 	f.IntVar(&o.outputTokens, "output-tokens", 128, "the most tokens of an answer, where the prompt does not say")
@@ -84,7 +95,7 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 	f.BoolVar(&o.http2, "http2", false, "speak HTTP/2, without TLS too")
 	f.IntVar(&o.connect, "connect", 0, "how many connections to open before the run")
 	f.Uint64Var(&o.seed, "seed", 1, "of arrivals and of prompts")
-	f.StringVar(&o.records, "records", "", "file to write a JSON line to for each request")
+	f.StringVar(&o.records, "records", "", "file to write a JSON line to for each request; - for standard output")
 	f.StringVar(&o.json, "json", "", "file to write the report to as JSON; - for standard output")
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -100,7 +111,7 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 		if given["slo"] {
 			return nil, errors.New("--slo and --slo-seconds say the same thing: give one")
 		}
-		s, err := slo.Parse(fmt.Sprintf("e2e p95 < %vs", *seconds))
+		s, err := slo.Parse("e2e p95 < " + strconv.FormatFloat(*seconds, 'f', -1, 64) + "s")
 		if err != nil {
 			return nil, fmt.Errorf("--slo-seconds: %w", err)
 		}
@@ -128,18 +139,18 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 		return nil, errors.New("neither --requests nor --duration ends the run")
 	case o.connect < 0:
 		return nil, fmt.Errorf("--connect is %d: want 0 or more", o.connect)
-	case o.concurrency < 1:
-		return nil, fmt.Errorf("--concurrency is %d: want 1 or more", o.concurrency)
 	case !(o.rate >= 0) || math.IsInf(o.rate, 0):
 		return nil, fmt.Errorf("--rate is %v: want a number of requests/s", o.rate)
 	case o.timeout <= 0:
 		return nil, fmt.Errorf("--timeout is %v: want more than 0", o.timeout)
-	case o.cooldown < 0 || o.duration < 0:
-		return nil, errors.New("--cooldown and --duration cannot be negative")
 	case o.inputTokens < 0 || o.outputTokens < 0:
 		return nil, errors.New("--input-tokens and --output-tokens cannot be negative")
 	case o.prompts != "" && o.inputTokens > 0:
 		return nil, errors.New("--prompts and --input-tokens both say what to send: give one")
+	case given["tokens-per-word"] && o.inputTokens == 0:
+		return nil, errors.New("--tokens-per-word is about the prompts that --input-tokens asks for: give both")
+	case !(o.perWord > 0) || math.IsInf(o.perWord, 0):
+		return nil, fmt.Errorf("--tokens-per-word is %v: want more than 0", o.perWord)
 	}
 	if o.rate > 0 || given["arrivals"] {
 		a, err := process(*arrivals, o.rate)
@@ -191,8 +202,52 @@ func (o *options) setWarmup(text string) (err error) {
 		o.warmup = loadgen.WarmupAuto
 		return nil
 	}
-	if o.warmup, err = time.ParseDuration(text); err == nil && o.warmup < 0 {
-		err = errors.New("it cannot be negative")
+	return (*spanValue)(&o.warmup).Set(text)
+}
+
+// spanValue is a time that is not negative, as a flag.
+type spanValue time.Duration
+
+func (v *spanValue) String() string { return time.Duration(*v).String() }
+
+func (v *spanValue) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	switch _, noNumber := strconv.ParseFloat(text, 64); {
+	case strings.HasPrefix(text, "-"):
+		return errors.New("a time is not negative")
+	case err == nil:
+		*v = spanValue(d)
+		return nil
+	case noNumber == nil:
+		return fmt.Errorf("a time has a unit: %ss", text)
 	}
-	return err
+	return errors.New("want a time such as 1m30s")
+}
+
+// blame names the option, or the variable of the environment, that an error of a library is about.
+func (o *options) blame(err error) error {
+	var config *openai.ConfigError
+	var plan *loadgen.PlanError
+	name := ""
+	switch {
+	case errors.As(err, &config):
+		err = config.Err
+		name = map[string]string{"BaseURL": "LLM_URL", "Endpoint": "LLM_URL", "Model": "LLM_MODEL", "APIKey": "LLM_API_KEY", "NoStream": "--no-stream",
+			"HTTP2": "--http2"}[config.Field]
+		if name == "LLM_URL" {
+			err = fmt.Errorf("%w (the whole URL, or up to /v1, from http:// on)", err)
+		}
+		if name == "" {
+			name = config.Field
+		}
+	case errors.As(err, &plan):
+		err = plan.Err
+		name = "--" + strings.ToLower(plan.Field)
+		if errors.Is(err, loadgen.ErrNotGiven) && o.noStream {
+			err = fmt.Errorf("%w, because of --no-stream", err)
+		}
+	default:
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }

@@ -3,6 +3,10 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/goodputkit/goodputkit/goodput"
 )
@@ -25,8 +29,9 @@ func compare(reports []*goodput.Report) string {
 			best = r
 		}
 	}
-	from := fmt.Sprintf("From %.3g to %.3g requests/s offered, throughput %s and goodput %s", best.OfferedRPS, last.OfferedRPS,
-		change(best.ThroughputRPS, last.ThroughputRPS), change(best.GoodputRPS, last.GoodputRPS))
+	figure := inOneForm(last.OfferedRPS, last.ThroughputRPS)
+	from := fmt.Sprintf("From %s to %s requests/s offered, throughput %s and goodput %s", figure(best.OfferedRPS), figure(last.OfferedRPS),
+		change(figure, best.ThroughputRPS, last.ThroughputRPS), change(figure, best.GoodputRPS, last.GoodputRPS))
 	switch up, down := last.ThroughputRPS > best.ThroughputRPS, last.GoodputRPS < best.GoodputRPS; {
 	case up && down:
 		return from + ": the engine does more work, and its users get less of it in time."
@@ -38,8 +43,17 @@ func compare(reports []*goodput.Report) string {
 	return from + "."
 }
 
+// inOneForm writes rates with as many decimals as give the greatest of those three digits, as a report does.
+func inOneForm(rates ...float64) func(float64) string {
+	decimals := 0
+	if most := slices.Max(rates); most > 0 && !math.IsInf(most, 0) {
+		decimals = max(0, 2-int(math.Floor(math.Log10(most))))
+	}
+	return func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
+}
+
 // change is from what to what, and by how much.
-func change(from, to float64) string {
+func change(figure func(float64) string, from, to float64) string {
 	verb := "stays at"
 	switch {
 	case to > from:
@@ -47,10 +61,31 @@ func change(from, to float64) string {
 	case to < from:
 		verb = "falls"
 	default:
-		return fmt.Sprintf("%s %.3g", verb, to)
+		return verb + " " + figure(to)
 	}
 	if from == 0 || math.IsNaN(from) || math.IsNaN(to) {
-		return fmt.Sprintf("%s from %.3g to %.3g", verb, from, to)
+		return fmt.Sprintf("%s from %s to %s", verb, figure(from), figure(to))
 	}
-	return fmt.Sprintf("%s from %.3g to %.3g (%+.0f %%)", verb, from, to, 100*(to-from)/from)
+	return fmt.Sprintf("%s from %s to %s (%+.0f %%)", verb, figure(from), figure(to), 100*(to-from)/from)
+}
+
+// wrap breaks a sentence into lines as wide as a report's.
+func wrap(text string) string {
+	const width = 100
+	var b strings.Builder
+	column := 0
+	for word := range strings.FieldsSeq(text) {
+		switch n := utf8.RuneCountInString(word); {
+		case column == 0:
+			column = n
+		case column+1+n > width:
+			b.WriteByte('\n')
+			column = n
+		default:
+			b.WriteByte(' ')
+			column += 1 + n
+		}
+		b.WriteString(word)
+	}
+	return b.String()
 }

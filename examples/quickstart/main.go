@@ -116,8 +116,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	fmt.Fprintf(stdout, "%d simulated engines on loopback, each with the parameters\n  %s\n", len(loads), describe(engine()))
-	fmt.Fprintf(stdout, "Chat traffic with the lengths of %s,\nat %v requests/s side by side: %v to warm up, %v to measure, and what is then in flight.\n\n",
-		workload.AzureConversation().Name, &loads, s.warmup, s.duration)
+	fmt.Fprintf(stdout, "Chat traffic with the lengths of %s,\nat %v requests/s side by side: %v to warm up, %v to measure, and what is then in flight.\nA request that has not ended after %v is a timeout.\n\n",
+		workload.AzureConversation().Name, &loads, s.warmup, s.duration, timeout)
 
 	fmt.Fprintf(stderr, "measuring, for at most %v …\n", s.warmup+s.duration+timeout)
 	reports := make([]*goodput.Report, len(loads))
@@ -133,7 +133,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	for i, r := range reports {
 		fmt.Fprintf(stdout, "──── %g requests/s %s\n\n%v\n", loads[i], strings.Repeat("─", 60), r)
 	}
-	fmt.Fprintln(stdout, compare(reports))
+	fmt.Fprintln(stdout, wrap(compare(reports)))
 	return nil
 }
 

@@ -23,15 +23,25 @@ func report(offered, throughput, goodputRate float64) *goodput.Report {
 
 func TestTheSentenceSaysWhatTheReportsShow(t *testing.T) {
 	past := compare([]*goodput.Report{report(8, 8, 8), report(14, 13.9, 13.5), report(22, 17, 0.4)})
-	assert.Equal(t, "From 14 to 22 requests/s offered, throughput rises from 13.9 to 17 (+22 %) and goodput falls from 13.5 to 0.4 (-97 %): "+
+	assert.Equal(t, "From 14.0 to 22.0 requests/s offered, throughput rises from 13.9 to 17.0 (+22 %) and goodput falls from 13.5 to 0.4 (-97 %): "+
 		"the engine does more work, and its users get less of it in time.", past)
 	below := compare([]*goodput.Report{report(1, 1, 1), report(2, 2, 2), report(4, 4, 3.9)})
-	assert.Equal(t, "From 2 to 4 requests/s offered, throughput rises from 2 to 4 (+100 %) and goodput rises from 2 to 3.9 (+95 %): "+
+	assert.Equal(t, "From 2.00 to 4.00 requests/s offered, throughput rises from 2.00 to 4.00 (+100 %) and goodput rises from 2.00 to 3.90 (+95 %): "+
 		"at these loads the engine is not past its limit.", below)
 	both := compare([]*goodput.Report{report(10, 9, 8), report(20, 7, 1)})
 	assert.Contains(t, both, "less of both")
-	assert.Contains(t, compare([]*goodput.Report{report(0, 0, 0), report(1, 1, 1)}), "rises from 0 to 1")
+	assert.Contains(t, compare([]*goodput.Report{report(0, 0, 0), report(1, 1, 1)}), "rises from 0.00 to 1.00")
 	assert.Contains(t, compare([]*goodput.Report{report(1, 1, 1)}), "no curve")
+}
+
+func TestTheSentenceIsAsWideAsAReport(t *testing.T) {
+	text := compare([]*goodput.Report{report(8, 8, 8), report(14, 13.9, 13.5), report(22, 17, 0.4)})
+	wrapped := wrap(text)
+	assert.Equal(t, text, strings.ReplaceAll(wrapped, "\n", " "))
+	for line := range strings.Lines(wrapped) {
+		assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), 100)
+	}
+	assert.Equal(t, 1, strings.Count(wrapped, "\n"))
 }
 
 // virtual carries plans out on the same engine without HTTP and in no time.
@@ -78,6 +88,7 @@ func TestItRuns(t *testing.T) {
 	defer f.Close()
 	r, err := goodput.ReadReport(f)
 	require.NoError(t, err)
+	assert.Contains(t, out.String(), "not ended after 9s is a timeout")
 	assert.Contains(t, out.String(), r.String(), "the records give the report that was printed")
 }
 

@@ -78,6 +78,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if *name == "" || f.NArg() > 0 {
 		return usageError{errors.New("say with --trace which file to replay")}
 	}
+	if *first < 0 {
+		return usageError{fmt.Errorf("--first is %v: want 0 or more", *first)}
+	}
 	var factors []float64
 	for part := range strings.SplitSeq(*speeds, ",") {
 		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
@@ -96,7 +99,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "%v\nSLO %v\n\n", trace, objective)
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(table, "speed\toffered/s\tthroughput/s\tgoodput/s\tattainment\tTTFT P50\tP95\tTPOT P95\tverdict\ttook\t\n")
+	fmt.Fprint(table, "speed\tarrivals/s\tthroughput/s\tgoodput/s\tattainment\tTTFT P50\tP95\tTPOT P95\tverdict\ttook\t\n")
 	var reports []*goodput.Report
 	for _, speed := range factors {
 		began := time.Now()
@@ -114,7 +117,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		}
 		p50 := func(d goodput.Distribution) float64 { return d.P50 }
 		p95 := func(d goodput.Distribution) float64 { return d.P95 }
-		fmt.Fprintf(table, "%g\t%.2f\t%.2f\t%.2f\t%.1f %%\t%s\t%s\t%s\t%s\t%v\t\n", speed, r.OfferedRPS, r.ThroughputRPS, r.GoodputRPS, 100*r.Attainment,
+		fmt.Fprintf(table, "%g\t%.2f\t%.2f\t%.2f\t%.1f %%\t%s\t%s\t%s\t%s\t%v\t\n", speed, r.ArrivalRPS, r.ThroughputRPS, r.GoodputRPS, 100*r.Attainment,
 			seconds("ttft", p50), seconds("ttft", p95), seconds("tpot", p95), r.Verdict, time.Since(began).Round(10*time.Millisecond))
 	}
 	if err := table.Flush(); err != nil {

@@ -32,6 +32,8 @@ func TestFasterIsWorse(t *testing.T) {
 	require.Len(t, lines, 6, out.String())
 	assert.Contains(t, lines[4], "100.0 %")
 	assert.Contains(t, lines[5], "missed")
+	assert.Equal(t, []string{"1", "1.00"}, strings.Fields(lines[4])[:2])
+	assert.Equal(t, []string{"50", "50.00"}, strings.Fields(lines[5])[:2], "the rate at which they came, however long they took")
 }
 
 func TestWhatCannotBeMeant(t *testing.T) {
@@ -42,6 +44,7 @@ func TestWhatCannotBeMeant(t *testing.T) {
 		{nil, 2},
 		{[]string{"--trace", trace(t, 2), "--speed", "1,0"}, 2},
 		{[]string{"--trace", "f", "--slo", "ttft < 2s"}, 2},
+		{[]string{"--trace", trace(t, 2), "--first", "-5s"}, 2},
 		{[]string{"--trace", "f", "--no-such-option"}, 2},
 		{[]string{"--trace", "no-such-file.csv"}, 1},
 	} {

@@ -48,6 +48,9 @@ const (
 )
 
 // load is what the service makes of so many requests/s for so long, in simulated time.
+//
+// What the target calls has to come back when its context ends, as the service and its backend do. Run goes on without a
+// target that does not; a bubble waits for all its goroutines, and panics of a deadlock where one never ends.
 func load(t *testing.T, s *Service, rate float64, duration time.Duration) *goodput.Report {
 	t.Helper()
 	target := loadgen.TargetFunc(func(ctx context.Context, req *loadgen.Request, _ *loadgen.Trace) error {

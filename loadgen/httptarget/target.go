@@ -127,7 +127,8 @@ func sent(r *http.Request) []byte {
 	return b
 }
 
-// Describe says which request it is, and whether it yields tokens.
+// Describe says which request it is, and whether it yields tokens. It gives none of the caller's own metrics: a target
+// that adds some has a Describe of its own, or none.
 func (t *Target) Describe() loadgen.Description {
 	d := loadgen.Description{Name: "HTTP requests", Tokens: t.c.Stream != NoStream}
 	switch {
@@ -136,14 +137,12 @@ func (t *Target) Describe() loadgen.Description {
 	case t.url != nil:
 		d.Name = fmt.Sprintf("HTTP requests to %s://%s", t.url.Scheme, t.url.Host)
 	}
-	if !d.Tokens {
-		d.Gives = func(m slo.Metric) bool {
-			switch m {
-			case slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.ServiceTTFT:
-				return false
-			}
-			return true
+	d.Gives = func(m slo.Metric) bool {
+		switch m {
+		case slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.ServiceTTFT:
+			return d.Tokens
 		}
+		return !m.Custom()
 	}
 	return d
 }

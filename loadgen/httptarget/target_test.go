@@ -444,14 +444,15 @@ func TestDescribe(t *testing.T) {
 	for _, m := range []slo.Metric{slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.ServiceTTFT} {
 		assert.False(t, d.Gives(m), m)
 	}
-	for _, m := range []slo.Metric{slo.E2E, slo.ServiceE2E, slo.Lag, slo.ErrorRate, slo.Attainment, "x_cost"} {
+	for _, m := range []slo.Metric{slo.E2E, slo.ServiceE2E, slo.Lag, slo.ErrorRate, slo.Attainment} {
 		assert.True(t, d.Gives(m), m)
 	}
 	_, err := loadgen.Run(t.Context(), tgt, loadgen.Plan{SLO: slo.MustParse("ttft p95 < 1s"), Concurrency: 1, Requests: 1})
 	assert.ErrorContains(t, err, "ttft", "refused before the first request")
 	d = target(t, Config{URL: "http://h", Stream: SSE}).Describe()
 	assert.True(t, d.Tokens)
-	assert.Nil(t, d.Gives)
+	assert.True(t, d.Gives(slo.TTFT))
+	assert.False(t, d.Gives("x_cost"), "which only the caller can measure")
 	assert.Equal(t, "HTTP requests to http://h", target(t, Config{URL: "http://h/a", Request: func(context.Context, *loadgen.Request) (*http.Request, error) { return nil, nil }}).Describe().Name)
 }
 
