@@ -64,9 +64,10 @@
 //   - where more than 1 % of these CPUs' time was stolen by other virtual machines, or the client was halted in more than 1 %
 //     of the periods of its CPU quota: as with garbage collections. With a quota below two CPUs GOMAXPROCS is two all the same.
 //
-// Who had the CPUs is read each second, from getrusage(2) and, on Linux, proc_stat(5); quotas are those
-// of control groups (cpu.stat). Elsewhere nothing is known of others; a
-// run shorter than half a second is not judged by it.
+// A tenth of a threshold, by which an instant may be off, moves the requests close to it to the other side; half of one leaves
+// the verdict to the client. Who had the CPUs is read each second, from getrusage(2) and, on Linux, proc_stat(5); quotas are
+// those of control groups (cpu.stat). Elsewhere nothing is known of others, and a run shorter than half a second is not judged
+// by its CPUs.
 //
 // Where a target knows how its requests got there, Health.Network has the percentiles of each [Phase] of their way: the
 // wait for a connection, its opening, the writing, the first byte, the first token.

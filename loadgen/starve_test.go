@@ -32,7 +32,7 @@ func TestStarvedOfCPU(t *testing.T) {
 			runtime.Gosched()
 		}
 		return nil
-	}), Plan{SLO: slo.MustParse("e2e p95 < 20ms"), Arrivals: Constant{Rate: 1000}, Requests: 300})
+	}), Plan{SLO: slo.MustParse("e2e p95 < 20ms"), Arrivals: Constant{Rate: 1000}, Requests: 200})
 	over.Store(true)
 	spinning.Wait()
 	require.NoError(t, err)
