@@ -33,6 +33,7 @@ func ExampleAccumulator() {
 		acc.Observe(r)
 	}
 	r := acc.Report()
+	fmt.Printf("offered %.1f/s over the window, arrived at %.1f/s\n", r.OfferedRPS, r.ArrivalRPS)
 	fmt.Printf("throughput %.1f/s, goodput %.1f/s, attainment %.0f%%\n", r.ThroughputRPS, r.GoodputRPS, 100*r.Attainment)
 	fmt.Println("lost:", r.Lost)
 	for _, o := range r.Objectives {
@@ -40,6 +41,7 @@ func ExampleAccumulator() {
 	}
 	fmt.Println("verdict:", r.Verdict)
 	// Output:
+	// offered 10.0/s over the window, arrived at 10.1/s
 	// throughput 10.0/s, goodput 9.5/s, attainment 95%
 	// lost: map[ttft p95 < 800ms:50]
 	// ttft p95 < 800ms: share 0.950, holds true, verdict inconclusive

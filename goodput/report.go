@@ -144,8 +144,8 @@ type ObjectiveResult struct {
 	Batches    int        `json:"batches"`     // batch means that φ was estimated from; 0: plain interval
 
 	// AtLeast is of speed, of which more is better: the value that the objective's percentile of the cohort's successes
-	// reach or exceed, tokens/s. Of p95 it is what a table of percentiles calls the P5. NaN, and absent from JSON, of any
-	// other metric and where no success has a speed.
+	// reach or exceed, of those that have a speed, in tokens/s. Of p95 it is what a table of percentiles calls the P5. NaN,
+	// and absent from JSON, of any other metric and where no success has a speed.
 	AtLeast float64 `json:"at_least"`
 
 	Missed    uint64  `json:"missed"`     // successes of the cohort that miss it, whatever else they miss
