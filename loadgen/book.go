@@ -352,7 +352,7 @@ func (b *Book) cutOff(cause error) {
 		return // the drain was over before
 	}
 	b.cutAt, b.cut = b.now, cause
-	b.sched.cut(b.now)
+	b.sched.cut(b.now, b.tally.heard.Equal(b.now))
 	b.tally.follow(b.sched, b.now)
 }
 

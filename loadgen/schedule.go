@@ -246,14 +246,15 @@ func (s *schedule) closeSequences() {
 	}
 }
 
-// cut ends the arrivals, and the window, at at if they have not ended before.
-func (s *schedule) cut(at time.Time) {
+// cut ends the arrivals, and the window, at at if they have not ended before. included: something has ended at that very
+// instant, and is in the window.
+func (s *schedule) cut(at time.Time, included bool) {
 	if end, ok := s.bound(); ok {
 		s.close(end, false)
 	}
-	s.close(at, false)
+	s.close(at, included)
 	if s.end.After(at) {
-		s.end, s.included = at, false
+		s.end, s.included = at, included
 	}
 	s.finish(at)
 }

@@ -28,7 +28,8 @@ type tally struct {
 	flow                          uint64        // ended; neither dropped nor unfinished
 	good                          atomic.Uint64 // counted outside of the Book's lock
 	retried                       uint64
-	asked, counted                uint64 // input tokens where both are known
+	heard                         time.Time // the latest End
+	asked, counted                uint64    // input tokens where both are known
 	lags                          lags
 	flight                        flight
 	machine                       *machine // the client's process and host; nil: in virtual time, or nobody looks
@@ -137,6 +138,7 @@ func (t *tally) shutWindow(end time.Time, included bool) {
 // end counts a record that is complete, and says what is to be done with it outside of the Book's lock.
 func (t *tally) end(c *Call, r *goodput.Record, s *schedule, now time.Time) observer {
 	t.ended++
+	t.heard = later(t.heard, r.Start.Add(r.End))
 	if r.Outcome == goodput.Success {
 		t.success++
 	}
