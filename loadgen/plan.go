@@ -58,7 +58,8 @@ const DefaultTimeout = 5 * time.Minute
 // # The window
 //
 // A plan with a Duration, a warm-up or a cool-down is judged over its steady state: from the end of the warm-up to the end
-// of Duration or, if that is earlier, the last Start (included) or the instant at which the run was cut off. Any other
+// of Duration or, if that is earlier, the last Start (included) or the instant at which the run was cut off
+// (included where a request ended in it). Any other
 // plan is judged over the whole run. Package goodput says which figures are of whom.
 //
 // With a cool-down the arrivals go on after the window, so that its last requests are served under load as the others
