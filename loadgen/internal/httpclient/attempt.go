@@ -12,9 +12,12 @@ import (
 	"github.com/goodputkit/goodputkit/loadgen"
 )
 
-// attempt is what is known of one attempt at a request: of its connection, and where its time went.
+// attempt is what is known of one attempt at a request: of its connection, and where its time went. It is the request's
+// context, which knows the trace.
 type attempt struct {
+	context.Context
 	trace     *loadgen.Trace
+	hooks     httptrace.ClientTrace
 	connected func() // is to hear that there is a connection; nil: nobody is
 	begin     time.Time
 	tries     int          // connections that it had
@@ -24,15 +27,22 @@ type attempt struct {
 	answered  atomic.Bool
 }
 
-func newAttempt(trace *loadgen.Trace) *attempt { return &attempt{trace: trace, begin: time.Now()} }
+func newAttempt(ctx context.Context, trace *loadgen.Trace) *attempt {
+	return &attempt{Context: ctx, trace: trace, begin: time.Now()}
+}
 
-// watch is ctx for the attempt. all: the connections are opened by a transport that tells nobody else how long it took.
-func (a *attempt) watch(ctx context.Context, all bool) context.Context {
-	h := &httptrace.ClientTrace{
-		GotConn:              a.gotConn,
-		WroteRequest:         a.wroteRequest,
-		GotFirstResponseByte: a.firstByte,
+// Value knows the trace, with no context around the other one for it alone.
+func (a *attempt) Value(key any) any {
+	if key == (traceKey{}) {
+		return a.trace
 	}
+	return a.Context.Value(key)
+}
+
+// watch is the attempt's context. all: the connections are opened by a transport that tells nobody else how long it took.
+func (a *attempt) watch(all bool) context.Context {
+	h := &a.hooks
+	h.GotConn, h.WroteRequest, h.GotFirstResponseByte = a.gotConn, a.wroteRequest, a.firstByte
 	if all {
 		watchDial(h, a.trace)
 		var begin atomic.Int64
@@ -43,7 +53,7 @@ func (a *attempt) watch(ctx context.Context, all bool) context.Context {
 			}
 		}
 	}
-	return httptrace.WithClientTrace(ctx, h)
+	return httptrace.WithClientTrace(a, h)
 }
 
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {

@@ -20,14 +20,18 @@ type Options struct {
 // Client sends requests. Any number of them may go on at once.
 type Client struct {
 	http   http.Client
+	plain  *once   // its transport, where it does nothing beside; else nil
 	dialer *dialer // nil: the connections are those of the caller's client
 	http2  bool
 }
 
 // New is a client that has no connection yet.
 func New(o Options) *Client {
-	c := &Client{http2: o.HTTP2}
 	rt := &once{redirects: o.Redirects}
+	c := &Client{http2: o.HTTP2}
+	if o.Client == nil && !o.Redirects {
+		c.plain = rt
+	}
 	if o.Client == nil {
 		c.dialer = newDialer(o.HTTP2)
 		rt.first = newTransport(c.dialer.dial, c.dialer.dialTLS, o.HTTP2)
@@ -59,6 +63,13 @@ func New(o Options) *Client {
 // that a body needs its GetBody. The error, a *url.Error that does not say the URL, is that of the last attempt.
 func (c *Client) Do(ctx context.Context, req *http.Request, trace *loadgen.Trace) (*http.Response, error) {
 	trace.Sent()
+	if c.plain != nil && req.URL.User == nil { // http.Client would only copy what there is
+		resp, err := c.plain.send(ctx, req, trace)
+		if err != nil {
+			err = &url.Error{Op: req.Method, Err: err}
+		}
+		return resp, err
+	}
 	resp, err := c.http.Do(req.WithContext(context.WithValue(ctx, traceKey{}, trace)))
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -101,7 +112,12 @@ type once struct {
 
 func (o *once) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
-	a := newAttempt(traceOf(ctx))
+	return o.send(ctx, req, traceOf(ctx))
+}
+
+// send sends req, which ctx ends.
+func (o *once) send(ctx context.Context, req *http.Request, trace *loadgen.Trace) (*http.Response, error) {
+	a := newAttempt(ctx, trace)
 	if o.queue != nil {
 		connected, err := o.queue.wait(ctx)
 		if err != nil {
@@ -116,10 +132,10 @@ func (o *once) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := o.attempt(o.first, req, a)
 	if err != nil && ctx.Err() == nil && a.stale(err) {
 		if body, ok := repeated(req); ok {
-			a.trace.Attempt()
+			trace.Attempt()
 			req = req.WithContext(ctx)
 			req.Body = body
-			resp, err = o.attempt(o.again, req, newAttempt(a.trace))
+			resp, err = o.attempt(o.again, req, newAttempt(ctx, trace))
 		}
 	}
 	if err == nil && resp.StatusCode/100 == 3 && !o.redirects {
@@ -141,7 +157,7 @@ func repeated(req *http.Request) (body io.ReadCloser, ok bool) {
 }
 
 func (o *once) attempt(rt http.RoundTripper, req *http.Request, a *attempt) (*http.Response, error) {
-	out := req.WithContext(a.watch(req.Context(), o.callers))
+	out := req.WithContext(a.watch(o.callers))
 	out.GetBody = nil // without which net/http cannot send a body twice
 	if out.Body == nil || out.Body == http.NoBody {
 		switch out.Method {
