@@ -28,10 +28,10 @@ type answer struct {
 	redact   *httpclient.Redactor
 	request  []byte // the body that was sent, for redact
 
-	limit   int // the request's own, tokens of one choice; 0: none
-	choices int // to come; more where the answer has more
-	stream  bool
-	texts   bool // somebody wants the text
+	limit   int         // the request's own, tokens of one choice; 0: none
+	choices int         // to come; more where the answer has more
+	header  http.Header // of the answer
+	texts   bool        // somebody wants the text
 
 	kind     kind
 	events   int  // events with data
@@ -57,10 +57,11 @@ const (
 	document
 )
 
-func newAnswer(t *Target, q query, resp *http.Response, trace *loadgen.Trace) *answer {
-	return &answer{
+// begin makes a ready for an answer.
+func (a *answer) begin(t *Target, q query, resp *http.Response, trace *loadgen.Trace) {
+	*a = answer{
 		endpoint: t.endpoint, trace: trace, redact: t.redact, request: q.body, limit: q.limit, choices: q.choices, figures: true,
-		stream: httpclient.MediaType(resp.Header) == "text/event-stream", texts: trace.WantsText(),
+		header: resp.Header, texts: trace.WantsText(),
 	}
 }
 
@@ -307,7 +308,7 @@ func (a *answer) verdict(stop error) error {
 		return stop
 	case a.kind == unknown:
 		return loadgen.Fail(goodput.Truncated, "the body is empty")
-	case !a.stream && a.events == 0:
+	case a.events == 0 && httpclient.MediaType(a.header) != "text/event-stream":
 		return loadgen.Fail(goodput.Malformed, "the body is neither an event stream nor JSON")
 	}
 	return loadgen.Fail(goodput.Truncated, a.endpoint.end())

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
 )
 
@@ -81,7 +83,7 @@ func New(c Config) (*Target, error) {
 	if t.fields, err = fields(c, endpoint); err != nil {
 		return nil, err
 	}
-	t.fixed = join(t.fields)
+	t.fixed = join(nil, t.fields, slices.Sorted(maps.Keys(t.fields)))
 	if c.HTTP2 && c.Client != nil {
 		return nil, refuse("HTTP2", "is set, but it is the Client that chooses the protocol")
 	}
@@ -184,15 +186,16 @@ func overlay(f map[string]json.RawMessage, body map[string]any) error {
 	return nil
 }
 
-// join is the members of an object, in order of their names and without the braces.
-func join(f map[string]json.RawMessage) []byte {
-	var b []byte
-	for _, name := range slices.Sorted(maps.Keys(f)) {
+// join appends members of an object to b, without its braces. A name that is not in f is passed over.
+func join(b []byte, f map[string]json.RawMessage, names []string) []byte {
+	for _, name := range names {
+		if f[name] == nil {
+			continue
+		}
 		if len(b) > 0 {
 			b = append(b, ',')
 		}
-		key, _ := json.Marshal(name)
-		b = append(append(append(b, key...), ':'), f[name]...)
+		b = append(append(gjson.AppendJSONString(b, name), ':'), f[name]...)
 	}
 	return b
 }

@@ -33,7 +33,12 @@ func (t *Target) query(req *loadgen.Request) (query, error) {
 		if err := overlay(f, req.Body); err != nil {
 			return query{}, cannot("Request.Body: " + err.Error())
 		}
-		fixed = join(f)
+		isFixed := func(name string) bool { return t.fields[name] != nil }
+		if names := slices.Sorted(maps.Keys(req.Body)); slices.ContainsFunc(names, isFixed) {
+			fixed = join(nil, f, slices.Sorted(maps.Keys(f)))
+		} else {
+			fixed = join(slices.Clip(fixed), f, names)
+		}
 	}
 	q := query{limit: t.endpoint.limit(f), choices: t.endpoint.choices(f), body: make([]byte, 0, len(fixed)+len(req.Prompt)+len(req.Prompt)/8+128)}
 	b := append(q.body, '{')

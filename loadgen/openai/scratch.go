@@ -13,11 +13,13 @@ type scratch struct {
 	buf    []byte
 	body   []byte
 	parser sse.Parser
+	answer answer
 }
 
 func newScratch() *scratch { return &scratch{buf: make([]byte, bufSize)} }
 
 func (s *scratch) reset() {
+	s.answer = answer{} // which holds the request
 	s.parser.Reset()
 	s.body = s.body[:0]
 	if cap(s.body) > keptBody {

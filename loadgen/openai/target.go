@@ -64,7 +64,8 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 		s.reset()
 		t.scratch.Put(s)
 	}()
-	a := newAnswer(t, q, resp, trace)
+	a := &s.answer
+	a.begin(t, q, resp, trace)
 	err = a.read(ctx, in, s)
 	a.report()
 	if err == nil {
@@ -78,18 +79,20 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 }
 
 // Describe says that the target yields tokens, but for embeddings, and, where nothing is streamed, that no one sees them
-// arrive. It gives none of the caller's own metrics: a target that adds some has a Describe of its own, or none.
+// arrive.
 func (t *Target) Describe() loadgen.Description {
 	d := loadgen.Description{
 		Name:   fmt.Sprintf("%s of model %q at %s://%s%s", t.endpoint, t.model, t.url.Scheme, t.url.Host, t.url.EscapedPath()),
 		Tokens: t.endpoint != Embeddings,
 	}
-	d.Gives = func(m slo.Metric) bool {
-		switch m {
-		case slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.ServiceTTFT:
-			return t.stream
+	if !t.stream {
+		d.Gives = func(m slo.Metric) bool {
+			switch m {
+			case slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.ServiceTTFT:
+				return false
+			}
+			return true
 		}
-		return !m.Custom()
 	}
 	return d
 }
