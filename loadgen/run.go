@@ -123,7 +123,7 @@ func (r *client) attend(now time.Time) (at time.Time, running bool) {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
 	r.b.advance(now)
-	r.startAll()
+	r.startAll(false)
 	if cut, ok := r.b.cutoff(); ok && !now.Before(cut) {
 		r.cancel()
 	}
@@ -141,15 +141,20 @@ func (r *client) attend(now time.Time) (at time.Time, running bool) {
 	return r.until, running
 }
 
-// startAll starts what is due. The lock is held.
-func (r *client) startAll() {
+// startAll starts what is due, all but the first where the caller keeps that, to do it itself. The lock is held.
+func (r *client) startAll(keep bool) (kept *job) {
 	for c := r.b.startNext(); c != nil; c = r.b.startNext() {
-		r.launch(c)
+		if j := r.launch(c); keep {
+			kept, keep = j, false
+		} else {
+			r.workers.run(j, r.perform)
+		}
 	}
+	return kept
 }
 
-// launch starts a request.
-func (r *client) launch(c *Call) {
+// launch makes a request ready to be done.
+func (r *client) launch(c *Call) *job {
 	r.booked.Add(1)
 	j := c.Data.(*job)
 	j.trace.rec.Start, j.trace.index = c.Start, c.Index
@@ -160,11 +165,12 @@ func (r *client) launch(c *Call) {
 	if c.Request.Next != nil {
 		j.trace.text = j.text.add
 	}
-	r.workers.run(j, r.perform)
+	return j
 }
 
-// perform does a request, in a goroutine of its own.
-func (r *client) perform(j *job) {
+// perform does a request, in a goroutine of its own, and returns the one that the goroutine is to do next, if any: in a
+// closed loop the next of the same worker, which to hand to another goroutine would take longer than to book this one.
+func (r *client) perform(j *job) (next *job) {
 	ctx, cancel := context.WithDeadline(r.requests, j.call.Deadline)
 	entry := time.Now()
 	var err error = errGoexit
@@ -177,10 +183,11 @@ func (r *client) perform(j *job) {
 		if rec, bytes, ok := j.trace.seal(entry, now); ok {
 			rec.Outcome, rec.Detail = j.outcome(err, now, bytes)
 			j.call.output = j.trace.some
-			r.end(j, now, rec)
+			next = r.end(j, now, rec, err != errGoexit)
 		}
 	}()
 	err = r.target.Do(ctx, j.call.Request, &j.trace)
+	return
 }
 
 // outcome is that of a target which returned err at now.
@@ -192,8 +199,9 @@ func (j *job) outcome(err error, now time.Time, bytes bool) (o goodput.Outcome, 
 	return outcomeOf(err, nil, bytes)
 }
 
-// end books a request that has ended and starts what it made room for.
-func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
+// end books a request that has ended and starts what it made room for. The goroutine that did it, if it goes on, is to do
+// next.
+func (r *client) end(j *job, now time.Time, rec *goodput.Record, goesOn bool) (next *job) {
 	r.b.mu.Lock()
 	r.b.advance(now)
 	if (rec.Outcome == goodput.Cancelled || rec.Outcome == goodput.Timeout) && r.run.Err() != nil {
@@ -201,7 +209,7 @@ func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
 	}
 	j.call.Text = j.text.String()
 	f := r.b.endCall(&j.call, rec)
-	r.goOn()
+	next = r.goOn(goesOn && f == nil)
 	// The room for its token events is free again.
 	const most = 1 << 14
 	if t := rec.Tokens[:0]; cap(t) <= most {
@@ -214,15 +222,17 @@ func (r *client) end(j *job, now time.Time, rec *goodput.Record) {
 		defer func() { // also when the session ends the goroutine
 			r.b.mu.Lock()
 			r.b.resume(f)
-			r.goOn()
+			r.goOn(false)
 		}()
 		f.ask()
 	}
+	return next
 }
 
-// goOn starts what has become due, wakes the loop up where it sleeps too long, gives the lock back and books.
-func (r *client) goOn() {
-	r.startAll()
+// goOn starts what has become due, or returns it, as startAll does, wakes the loop up where it sleeps too long, gives the
+// lock back and books.
+func (r *client) goOn(keep bool) (kept *job) {
+	kept = r.startAll(keep)
 	at, running := r.b.next(grace)
 	early := !running || at.Before(r.until)
 	ks := r.b.take()
@@ -233,6 +243,7 @@ func (r *client) goOn() {
 	for _, k := range ks {
 		k.book()
 	}
+	return kept
 }
 
 // abandon books a request whose target ignores that its context is done. The lock is held.

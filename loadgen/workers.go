@@ -6,14 +6,14 @@ import "sync"
 const mostIdle = 4096
 
 // workers are goroutines that do jobs. One that is done waits for another, for a new one would have to grow its stack
-// again; where none waits, there is a new one. A job never waits for a worker.
+// again; where none waits, there is a new one. A job never waits for a worker. What a job returns its worker does next.
 type workers struct {
 	mu   sync.Mutex
 	idle []chan *job // the last one to have become idle is the first to get a job
 	over bool
 }
 
-func (w *workers) run(j *job, do func(*job)) {
+func (w *workers) run(j *job, do func(*job) *job) {
 	w.mu.Lock()
 	n := len(w.idle)
 	if n == 0 {
@@ -27,14 +27,18 @@ func (w *workers) run(j *job, do func(*job)) {
 	jobs <- j // has room
 }
 
-func (w *workers) work(j *job, do func(*job)) {
-	do(j)
+func (w *workers) work(j *job, do func(*job) *job) {
 	jobs := make(chan *job, 1)
-	for w.rest(jobs) {
+	for {
+		for j != nil {
+			j = do(j)
+		}
+		if !w.rest(jobs) {
+			return
+		}
 		if j = <-jobs; j == nil {
 			return
 		}
-		do(j)
 	}
 }
 
