@@ -351,7 +351,7 @@ func randomBehaviour(seed uint64) behaviour {
 // Whatever the plan: the records are the same in virtual time and in a bubble, each request is in them once, and the
 // report says what the definitions make of them, also where the client was late.
 func TestRunnersAgree(t *testing.T) {
-	plans := 200
+	plans := 100
 	if raceEnabled {
 		plans = 40
 	}

@@ -96,10 +96,10 @@ func TestRecordsCutAtAnyByte(t *testing.T) {
 			head := bytes.IndexByte(all, '\n')
 			cuts := []int{0, head - 1, head, head + 1, foot - 1, foot, foot + 1}
 			r := rand.New(rand.NewPCG(1, 2))
-			for range fewerIfRace(40) {
+			for range fewerIfRace(20) {
 				cuts = append(cuts, r.IntN(foot))
 			}
-			for cut := foot; cut < len(all)-1; cut += 1 + (len(all)-foot)/40 {
+			for cut := foot; cut < len(all)-1; cut += 1 + (len(all)-foot)/20 {
 				cuts = append(cuts, cut)
 			}
 			for _, cut := range append(cuts, len(all)-2) {

@@ -62,7 +62,7 @@ func exponential(rate float64, seed uint64) func(*Request) time.Duration {
 // is T, and 95 % of the requests are good.
 func TestMM1(t *testing.T) {
 	const mu, T = 100.0, 0.1
-	n, within := 1_000_000, 0.03
+	n, within := 300_000, 0.03
 	if raceEnabled { // twenty times as slow, and this is one goroutine
 		n, within = 20_000, 0.1
 	}

@@ -118,7 +118,7 @@ func TestRecordsWriterIsBlocked(t *testing.T) {
 
 // A writer that keeps up gets each record, however many requests end at one instant.
 func TestRecordsOfABurst(t *testing.T) {
-	n := fewerIfRace(20_000)
+	n := fewerIfRace(10_000)
 	for _, p := range []Plan{{MaxInFlight: 1, Overflow: Drop}, {MaxInFlight: 1, Overflow: Wait}, {}} {
 		p.SLO, p.Arrivals, p.Timeout = e2e, Replay{At: make([]time.Duration, n)}, time.Second
 		synctest.Test(t, func(t *testing.T) {

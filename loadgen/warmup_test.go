@@ -143,7 +143,7 @@ func TestWarmupAutoOfAnEmptyQueue(t *testing.T) {
 	if raceEnabled {
 		t.Skip("one goroutine, and many runs")
 	}
-	const seeds = 300
+	const seeds = 100
 	bias := map[time.Duration]float64{}
 	for seed := range uint64(seeds) {
 		for _, warmup := range []time.Duration{0, WarmupAuto} {

@@ -44,7 +44,7 @@ func TestMeasure(t *testing.T) {
 		assert.InDelta(t, 0.005, r.Percentiles["itl"].P99, 1e-6)
 		assert.InDelta(t, 0.075, r.Percentiles["e2e"].P99, 1e-6, "twelve words")
 
-		r, err = measure(t.Context(), conn, 400, 10*time.Second)
+		r, err = measure(t.Context(), conn, 400, 4*time.Second)
 		require.NoError(t, err)
 		assert.Equal(t, goodput.Missed, r.Verdict)
 		assert.Equal(t, r.Offered-r.Good, r.Outcomes[goodput.RateLimited])

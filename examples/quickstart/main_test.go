@@ -82,7 +82,7 @@ func TestABusyClientComparesNothing(t *testing.T) {
 func TestItRuns(t *testing.T) {
 	var out, errs bytes.Buffer
 	dir := t.TempDir()
-	require.NoError(t, run(t.Context(), []string{"--rates", "8,40", "--warmup", "0s", "--duration", "1s", "--records", dir}, &out, &errs), errs.String())
+	require.NoError(t, run(t.Context(), []string{"--rates", "8,40", "--warmup", "0s", "--duration", "500ms", "--records", dir}, &out, &errs), errs.String())
 	f, err := os.Open(filepath.Join(dir, "40-rps.jsonl"))
 	require.NoError(t, err)
 	defer f.Close()
