@@ -99,7 +99,10 @@ func TestDescribe(t *testing.T) {
 	d := target(t, Config{BaseURL: "http://user:sk-secret-1@h:1/v1?key=sk-secret-2", Model: "m"}).Describe()
 	assert.Equal(t, `chat/completions of model "m" at http://h:1/v1/chat/completions`, d.Name)
 	assert.True(t, d.Tokens)
-	assert.Nil(t, d.Gives, "a stream gives everything")
+	for _, m := range slo.Metrics() {
+		assert.True(t, d.Gives(m), "a stream gives everything: %s", m)
+	}
+	assert.False(t, d.Gives("x_foo"), "but for what only the caller can measure")
 
 	tgt := target(t, Config{BaseURL: "http://h", NoStream: true})
 	d = tgt.Describe()
@@ -112,7 +115,7 @@ func TestDescribe(t *testing.T) {
 		})
 		assert.ErrorContains(t, err, string(m), "refused before the first request")
 	}
-	for _, m := range []slo.Metric{slo.E2E, slo.ServiceE2E, slo.Lag, slo.ErrorRate, slo.Attainment, "x_cost"} {
+	for _, m := range []slo.Metric{slo.E2E, slo.ServiceE2E, slo.Lag, slo.ErrorRate, slo.Attainment} {
 		assert.True(t, d.Gives(m), m)
 	}
 }

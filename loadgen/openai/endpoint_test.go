@@ -320,7 +320,7 @@ func TestEmbeddingsGiveNoTokens(t *testing.T) {
 	for _, m := range []slo.Metric{slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.ServiceTTFT} {
 		assert.False(t, d.Gives(m), m)
 	}
-	for _, m := range []slo.Metric{slo.E2E, slo.ServiceE2E, slo.Lag, slo.ErrorRate, slo.Attainment, "x_cost"} {
+	for _, m := range []slo.Metric{slo.E2E, slo.ServiceE2E, slo.Lag, slo.ErrorRate, slo.Attainment} {
 		assert.True(t, d.Gives(m), m)
 	}
 	_, err := loadgen.Run(t.Context(), tgt, loadgen.Plan{SLO: slo.MustParse("ttft p95 < 1s"), Concurrency: 1, Requests: 1})

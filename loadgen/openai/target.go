@@ -79,20 +79,18 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 }
 
 // Describe says that the target yields tokens, but for embeddings, and, where nothing is streamed, that no one sees them
-// arrive.
+// arrive. It gives none of the caller's own metrics: a target that adds some has a Describe of its own, or none.
 func (t *Target) Describe() loadgen.Description {
 	d := loadgen.Description{
 		Name:   fmt.Sprintf("%s of model %q at %s://%s%s", t.endpoint, t.model, t.url.Scheme, t.url.Host, t.url.EscapedPath()),
 		Tokens: t.endpoint != Embeddings,
 	}
-	if !t.stream {
-		d.Gives = func(m slo.Metric) bool {
-			switch m {
-			case slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.ServiceTTFT:
-				return false
-			}
-			return true
+	d.Gives = func(m slo.Metric) bool {
+		switch m {
+		case slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.ServiceTTFT:
+			return t.stream
 		}
+		return !m.Custom()
 	}
 	return d
 }
