@@ -20,8 +20,8 @@
 //
 // With default options and up to a million values, a quantile is within 0.2 %
 // of the exact one up to P99, 0.5 % at P99.9 and 1 % at P99.99; with ten
-// million, twice that; after merging a thousand digests, 1.5 times that, or 3
-// times where each has a stretch of the values to itself, in no order.
+// million, twice that; after merging a thousand digests in any order, also where
+// each has a stretch of the values to itself, 1.5 times that.
 // These bounds are tested on log-normal, uniform, exponential, Pareto(1.5),
 // normal, sorted, reversed, constant, growing and stepping data from P25
 // upwards. The usual error is a fraction of them. This is root mean square and
@@ -59,9 +59,10 @@
 // farther it is from the end, so that the relative error stays the same in a
 // tail that falls like a power. The rest is clustered by
 // github.com/influxdata/tdigest with the k₁ scale function, anew from each of
-// the widest gaps of the data, up to fifteen. Between two points the quantile
-// is the simplest curve that rises from one to the other and has the
-// centroid's mean.
+// the widest gaps of the data, up to fifteen. A gap that would be much of a
+// centroid's width stays as well: digests of separate stretches leave such gaps
+// to each other. Between two points the quantile is the simplest curve that
+// rises from one to the other and has the centroid's mean.
 //
 // None of this assumes that the values are independent; [Digest.Interval] does.
 package percentile

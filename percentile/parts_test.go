@@ -131,6 +131,20 @@ func TestNoSpanStandsForTooMuch(t *testing.T) {
 	}
 }
 
+// Heavy values, none of which lies near another, are all at a gap.
+func TestSqueezeOfNothingButGaps(t *testing.T) {
+	d := New(WithCompression(minCompression))
+	o := d.Clone()
+	for i := range listCap {
+		x := math.Ldexp(1+float64(i%256)/1e5, i/256)
+		d.AddN(x, 1000)
+		o.AddN(256*x, 1000)
+	}
+	d.Merge(o)
+	require.LessOrEqual(t, len(d.list), listCap)
+	require.Equal(t, uint64(2000*listCap), d.Count())
+}
+
 // A digest is small while it has little, and never great.
 func TestMemory(t *testing.T) {
 	size := func(d *Digest) int {

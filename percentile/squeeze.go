@@ -27,6 +27,11 @@ const (
 	maxHoles = 15
 	// pieces is how many clusters the body then has.
 	pieces = 500
+
+	// A gap counts that is wider than gapShare of its centroid, and than the
+	// widest between as many uniform values is with a chance of gapChance.
+	gapShare  = 1.0 / 16
+	gapChance = 1e-3
 )
 
 // limits says for how many values a centroid may stand.
@@ -121,7 +126,31 @@ func squeezeOnce(w *scratch, list []centroid, g, δ float64) []centroid {
 		from = h + 1
 	}
 	w.cluster(list, from, len(list), δ)
+	keepGaps(list, keep, gapShare*max(1, g/(4*grade))) // the last to be given up
 	return drop(list, keep)
+}
+
+// keepGaps keeps both ends of a gap that would be more than a share of the
+// width of a centroid, and is wider than chance leaves between values. Values
+// that come to lie in the gap later, as those of another digest may, would
+// otherwise take some of the centroid's there with them.
+func keepGaps(list []centroid, keep []bool, share float64) {
+	for a := 1; a < len(list); {
+		b := a
+		for !keep[b] {
+			b++
+		}
+		if b > a { // list[a:b+1] would become one
+			n := float64(list[b].upto - list[a-1].upto)
+			wide := max(share, 1-math.Pow(gapChance/n, 1/(n-1))) * (list[b].hi - list[a-1].hi)
+			for k := a; k <= b; k++ {
+				if list[k].atom() && list[k].hi-list[k-1].hi > wide {
+					keep[k-1], keep[k] = true, true
+				}
+			}
+		}
+		a = b + 1
+	}
 }
 
 // drop removes the ends that are not kept, in place, and gives their values
