@@ -31,43 +31,39 @@
 // # Client health
 //
 // The report's Health says whether the client itself was the bottleneck, in which case the figures are not the server's; of
-// one that is invalid the report's first line says so. It is suspect, and from the second number on invalid,
+// one that is invalid the report's first line says so. Where one of these is above the first number the client is suspect,
+// and above the second invalid.
 //
-//   - where more than 1 % or 5 % of the rate at which requests were due was not delivered, and the last one left more than
-//     10 ms late; suspect, too, where more than 1 % were dropped at the limit of requests in flight;
-//   - where the P99 of the client's own lag is above 10 % or 50 % of the tightest threshold on ttft, ttfo, e2e or lag;
-//   - where for one request, or for more than 1 % of them, there was no file descriptor or no local port: such a request is
-//     dropped, and no fault of the server's;
-//   - where of a closed loop's workers more than 10 % or 50 % were not in flight, on average, because what they had to send
-//     left late, by more than 100 µs a request (goodput.InFlight);
-//   - where the number of requests in flight that the Book counted and the one that Little's law gives, from the records, are
-//     more than 1 % or 10 % and 10 ms a request apart. For Run the two are the same but for the time until it hears of an end;
-//     a Runner of one's own may have a wrong clock.
+//	1 %  5 %   of the rate at which requests were due was not delivered, and the last one left more than 10 ms late
+//	1 %   –    of the requests were dropped at the limit of requests in flight
+//	0    1 %   of the requests had no file descriptor or no local port: they are dropped, and no fault of the server's
+//	10 % 50 %  of the tightest threshold on ttft, ttfo, e2e or lag: the P99 of the client's own lag
+//	10 % 50 %  of a closed loop's workers were not in flight because what they had to send left late, by more than
+//	           100 µs a request (goodput.InFlight)
+//	1 %  10 %  and 10 ms a request lie between the requests in flight that the Book counted and those that Little's law
+//	           gives from the records: a Runner of one's own may have a wrong clock
 //
 // In real time, but not in a synctest bubble or in Simulate, also
 //
-//   - where the P99 of the time that goroutines waited for a processor (runtime/metrics, of at least 100) is above 10 % or
-//     50 % of the tightest threshold on ttft, ttfo, itl, e2e or lag: that late answers were read, which no lag shows. tpot is
-//     not among them, for it is a mean over an answer;
+//	10 % 50 %  of the tightest threshold on ttft, ttfo, itl, e2e or lag: the P99 of the time for which goroutines waited for
+//	           a processor (of 100 waits or more). Answers are read that much late, which no lag shows; tpot is a mean
+//	           over an answer
+//	1 %   –    of the run the client stood still in garbage collections of more than 10 % of that threshold each
+//	5 %   –    of the seconds the client kept more than 80 % of the CPUs that it may use busy (GOMAXPROCS, or fewer that it
+//	           may run on)
+//	5 %   –    of the seconds less than a tenth of one CPU was idle among those that the client may run on
+//	1 %   –    of these CPUs' time was stolen by other virtual machines, in a run of 2 s or more
+//	1 %   –    of the periods of its CPU quota the client was halted. Below two CPUs GOMAXPROCS is two all the same
 //
-// and suspect
+// Why there: a tenth of a threshold, by which an instant may be off, moves the requests close to it to the other side, and
+// half of one leaves the verdict to the client. What takes 1 % of the time meets an instant with that probability, and so is
+// in the P99; 5 % of the seconds is what a P95 may neglect. At 80 % use work waits for one CPU four times as long as it takes
+// (M/M/1: ρ/(1−ρ)), at 95 % nineteen times. Where less than a tenth of one CPU is idle, nine instants in ten at least find no
+// idle one, by Markov's inequality; what others take is of no harm while there is one. A server on the same host is one of
+// these others: if it is to be measured at its limit, give it a host, or CPUs, of its own.
 //
-//   - where garbage collections that took more than 10 % of that threshold each stopped the client for more than 1 % of the
-//     run: an instant that is to be taken falls into one with that probability, and so the P99 does;
-//   - where for more than 5 % of the run's seconds, which is what a P95 may neglect, the client kept more than 80 % of the CPUs
-//     that it may use busy (GOMAXPROCS, or fewer that it may run on). At that use work waits for one CPU four times as long as
-//     it takes (M/M/1: ρ/(1−ρ)), and at 95 % nineteen times;
-//   - where for more than 5 % of them less than a tenth of one CPU was idle among those that the client may run on: then, by
-//     Markov's inequality, nine instants in ten at least found no idle one, however many there are. What others take is of no
-//     harm while there is one. A server on the same host is one of these others: if it is to be measured at its limit, give it
-//     a host, or CPUs, of its own;
-//   - where more than 1 % of these CPUs' time was stolen by other virtual machines, or the client was halted in more than 1 %
-//     of the periods of its CPU quota: as with garbage collections. With a quota below two CPUs GOMAXPROCS is two all the same.
-//
-// A tenth of a threshold, by which an instant may be off, moves the requests close to it to the other side; half of one leaves
-// the verdict to the client. Who had the CPUs is read each second, from getrusage(2) and, on Linux, proc_stat(5); quotas are
-// those of control groups (cpu.stat). Elsewhere nothing is known of others, and a run shorter than half a second is not judged
-// by its CPUs.
+// Who had the CPUs is read each second, from getrusage(2) and, on Linux, proc_stat(5); quotas are those of control groups
+// (cpu.stat). Elsewhere nothing is known of others, and a run shorter than half a second is not judged by its CPUs.
 //
 // Where a target knows how its requests got there, Health.Network has the percentiles of each [Phase] of their way: the
 // wait for a connection, its opening, the writing, the first byte, the first token.

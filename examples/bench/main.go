@@ -8,9 +8,13 @@
 //
 //	for c in 1 2 4 8 16 32 64; do ./bench --requests 500 --concurrency $c --slo-seconds 5; done
 //
-// Its exit status is 0 where the SLO is met, 1 where the endpoint could not be reached, or no request was answered as it
-// should be (a wrong address, key or protocol: the first error is said), 2 for options that cannot be meant, 3 where the SLO is missed, 4 where the verdict is inconclusive, there is no data, or the
-// client itself was too busy for its figures to be believed. (go run makes 1 of each of them.)
+// Its exit status says what came of it (go run makes 1 of each but 0):
+//
+//	0  the SLO is met
+//	1  the endpoint could not be reached, or no request was answered as it should be: a wrong address, key or protocol
+//	2  options that cannot be meant; nothing was sent
+//	3  the SLO is missed
+//	4  the verdict is inconclusive, there is no data, or the client was too busy for its figures to be believed
 package main
 
 import (
