@@ -2,11 +2,9 @@ package httptarget
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
@@ -122,7 +120,7 @@ func New(c Config) (*Target, error) {
 		}
 	}
 	if c.URL != "" {
-		u, err := parse(c.URL)
+		u, err := httpclient.URL(c.URL)
 		if err != nil {
 			return nil, &ConfigError{"URL", err}
 		}
@@ -141,20 +139,4 @@ func New(c Config) (*Target, error) {
 	t.client = httpclient.New(httpclient.Options{Client: c.Client, HTTP2: c.HTTP2, Redirects: c.Redirects})
 	t.buffers.New = func() any { return new([bufSize]byte) }
 	return t, nil
-}
-
-// parse is the URL; its error does not quote it, for it may have a password in it.
-func parse(s string) (*url.URL, error) {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil:
-		return nil, errors.New("is not a URL")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("has to begin with http:// or https://")
-	case u.Hostname() == "":
-		return nil, errors.New("has no host")
-	case u.Fragment != "":
-		return nil, errors.New("has a fragment (#…), which no server gets to see")
-	}
-	return u, nil
 }

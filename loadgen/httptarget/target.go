@@ -13,7 +13,6 @@ import (
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
-	"github.com/goodputkit/goodputkit/slo"
 )
 
 // Target puts requests on one service. Any number of them may go on at once. New makes one.
@@ -130,19 +129,13 @@ func sent(r *http.Request) []byte {
 // Describe says which request it is, and whether it yields tokens. It gives none of the caller's own metrics: a target
 // that adds some has a Describe of its own, or none.
 func (t *Target) Describe() loadgen.Description {
-	d := loadgen.Description{Name: "HTTP requests", Tokens: t.c.Stream != NoStream}
+	tokens := t.c.Stream != NoStream
+	d := loadgen.Description{Name: "HTTP requests", Tokens: tokens, Gives: httpclient.Gives(tokens)}
 	switch {
 	case t.c.Request == nil:
 		d.Name = fmt.Sprintf("%s %s://%s%s", t.c.Method, t.url.Scheme, t.url.Host, t.url.EscapedPath())
 	case t.url != nil:
 		d.Name = fmt.Sprintf("HTTP requests to %s://%s", t.url.Scheme, t.url.Host)
-	}
-	d.Gives = func(m slo.Metric) bool {
-		switch m {
-		case slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.ServiceTTFT:
-			return d.Tokens
-		}
-		return !m.Custom()
 	}
 	return d
 }

@@ -46,8 +46,9 @@ type Config struct {
 	HTTP2 bool
 
 	// Client is what requests go through; nil: a client of the target's own that is made for load. It speaks HTTP/1.1 or,
-	// with HTTP2, HTTP/2, keeps every connection alive, bounds the header, never asks for compression, and uses no proxy, whatever the environment
-	// says. Of a Client of the caller's everything holds, its Timeout and proxy too, but that redirects are not followed.
+	// with HTTP2, HTTP/2, keeps every connection alive, bounds the header, never asks for compression, and uses no proxy,
+	// whatever the environment says. Of a Client of the caller's everything holds, its Timeout and proxy too, but that
+	// redirects are not followed.
 	Client *http.Client
 }
 

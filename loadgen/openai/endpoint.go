@@ -3,9 +3,12 @@ package openai
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
 )
 
 // Endpoint is the kind of request: the path below /v1.
@@ -22,45 +25,22 @@ const (
 // endpoints are those that are known; of two of which one is the other's end the longer comes first.
 var endpoints = []Endpoint{ChatCompletions, Completions, Responses, Embeddings}
 
-func (e Endpoint) known() bool {
-	for _, k := range endpoints {
-		if e == k {
-			return true
-		}
-	}
-	return false
-}
-
 // resolve is the endpoint's whole URL, and which endpoint it is.
 func resolve(base string, endpoint Endpoint) (*url.URL, Endpoint, error) {
-	if endpoint != "" && !endpoint.known() {
+	if endpoint != "" && !slices.Contains(endpoints, endpoint) {
 		return nil, "", refuse("Endpoint", "%q is not known; %q, %q, %q and %q are", endpoint, ChatCompletions, Completions, Responses, Embeddings)
 	}
 	if base == "" {
 		return nil, "", refuse("BaseURL", "is missing; for example http://127.0.0.1:8000/v1")
 	}
-	u, err := url.Parse(base)
-	if err != nil { // its text would quote the URL, and a password in it
-		return nil, "", refuse("BaseURL", "is not a URL")
-	}
-	switch {
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, "", refuse("BaseURL", "has to begin with http:// or https://")
-	case u.Hostname() == "":
-		return nil, "", refuse("BaseURL", "has no host")
-	case u.Fragment != "":
-		return nil, "", refuse("BaseURL", "has a fragment (#…), which no server gets to see")
+	u, err := httpclient.URL(base)
+	if err != nil {
+		return nil, "", &ConfigError{"BaseURL", err}
 	}
 	path := strings.TrimRight(u.EscapedPath(), "/")
-	named := Endpoint("")
-	for _, e := range endpoints {
-		if strings.HasSuffix(path, "/"+string(e)) {
-			named = e
-			break
-		}
-	}
+	i := slices.IndexFunc(endpoints, func(e Endpoint) bool { return strings.HasSuffix(path, "/"+string(e)) })
 	switch {
-	case named == "":
+	case i < 0:
 		if strings.HasSuffix(path, "/models") {
 			return nil, "", refuse("BaseURL", "ends in /models, which is no endpoint that is known here; it may end in /v1, /%s, /%s, /%s or /%s",
 				ChatCompletions, Completions, Responses, Embeddings)
@@ -73,9 +53,9 @@ func resolve(base string, endpoint Endpoint) (*url.URL, Endpoint, error) {
 		}
 		path += "/" + string(endpoint)
 	case endpoint == "":
-		endpoint = named
-	case endpoint != named:
-		return nil, "", refuse("Endpoint", "is %q, but BaseURL ends in /%s", endpoint, named)
+		endpoint = endpoints[i]
+	case endpoint != endpoints[i]:
+		return nil, "", refuse("Endpoint", "is %q, but BaseURL ends in /%s", endpoint, endpoints[i])
 	}
 	plain, err := url.PathUnescape(path)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
-	"github.com/goodputkit/goodputkit/slo"
 )
 
 // Target puts requests on one endpoint. Any number of them may go on at once. New makes one.
@@ -81,18 +80,11 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 // Describe says that the target yields tokens, but for embeddings, and, where nothing is streamed, that no one sees them
 // arrive. It gives none of the caller's own metrics: a target that adds some has a Describe of its own, or none.
 func (t *Target) Describe() loadgen.Description {
-	d := loadgen.Description{
+	return loadgen.Description{
 		Name:   fmt.Sprintf("%s of model %q at %s://%s%s", t.endpoint, t.model, t.url.Scheme, t.url.Host, t.url.EscapedPath()),
 		Tokens: t.endpoint != Embeddings,
+		Gives:  httpclient.Gives(t.stream),
 	}
-	d.Gives = func(m slo.Metric) bool {
-		switch m {
-		case slo.TTFT, slo.TTFO, slo.TPOT, slo.ITL, slo.Speed, slo.ServiceTTFT:
-			return t.stream
-		}
-		return !m.Custom()
-	}
-	return d
 }
 
 // Connect opens n connections ahead of a run, with TLS where the URL says so, so that the first n requests at once need
