@@ -78,10 +78,11 @@ func newBook(p Plan, d Description, start time.Time, r *readers) (*Book, error) 
 	return b, nil
 }
 
-// advance moves to now, which does not fall.
+// advance moves to now, which does not fall. All instants of a run have the time of day of its start and what has passed
+// since by the monotonic clock: the system's time of day runs at another speed, and can be set meanwhile.
 func (b *Book) advance(now time.Time) {
 	if now.After(b.now) {
-		b.now = now
+		b.now = b.start.Add(now.Sub(b.start))
 	}
 	if t := b.sched.transient; t != nil && !b.sched.warm && t.due(b.now) {
 		b.tally.decide(b.sched, t.deadline, false)
