@@ -188,7 +188,8 @@ type Distribution struct {
 	Thin []string `json:"thin,omitempty"`
 }
 
-// Timeline is the run in time slices of equal width: at most 512, and no more than there were requests, or 8. It also shows what was before the window.
+// Timeline is the run in time slices of equal width: at most 512, and no more than there were requests, or 8. It also
+// shows what was before the window.
 type Timeline struct {
 	From   time.Time     `json:"from,omitzero"` // start of the first slice
 	Width  time.Duration `json:"width_ns"`

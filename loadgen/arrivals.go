@@ -13,10 +13,10 @@ import (
 // Arrivals is when requests begin, as offsets from the start of the run: an open loop. Times is the same each time that
 // it is called. The offsets do not fall.
 //
-// The processes of this package are plain structs; the package comment has a table of them. Each prints, marshals to JSON (UnmarshalArrivals reads it back) and is
-// reproducible from its Seed: the random ones draw from math/rand/v2's PCG. None is rescaled so that the count comes out
-// as rate × time: that would take from the process the very variation that a queue feels. A Seed of 0 means, in a Plan,
-// one derived from the plan's Seed; elsewhere it is a seed like any other.
+// The processes of this package are plain structs; the package comment has a table of them. Each prints, marshals to JSON
+// (UnmarshalArrivals reads it back) and is reproducible from its Seed: the random ones draw from math/rand/v2's PCG. None
+// is rescaled so that the count comes out as rate × time: that would take from the process the very variation that a queue
+// feels. A Seed of 0 means, in a Plan, one derived from the plan's Seed; elsewhere it is a seed like any other.
 type Arrivals interface {
 	Times() iter.Seq[time.Duration]
 	String() string

@@ -37,12 +37,13 @@ func OpenPrompts(path string, opts ...Option) (*Prompts, error) {
 // {"type": "text", "text"}; and if wanted "class", "max_tokens" (or "output_tokens", which means the same),
 // "input_tokens" and "body", extra fields of the request. With "turns", a list of {"content", "think_s", "max_tokens",
 // "input_tokens"} of which only the first has to be there, it is the first turn of a session: see loadgen.Conversation.
-// think_s is the seconds from the answer before to the turn; without it WithSessions says, or there are none. "id" and "metadata" are passed over. Any other key is an error:
-// who writes "temperature" beside the prompt and not into the body would not get it.
+// think_s is the seconds from the answer before to the turn; without it WithSessions says, or there are none. "id" and
+// "metadata" are passed over. Any other key is an error: who writes "temperature" beside the prompt and not into the body
+// would not get it.
 //
 // A ShareGPT conversation has "conversations", a list of {"from", "value"}. It becomes a request with its first turn
-// from a human, after the system's text if it has one; with WithSessions also a session with the others. What else it has is passed over; one without such a turn is
-// skipped, and Skipped counts it.
+// from a human, after the system's text if it has one; with WithSessions also a session with the others. What else it has
+// is passed over; one without such a turn is skipped, and Skipped counts it.
 //
 // It takes WithSeed, WithShuffle, WithSessions, WithoutSalt, WithSaltSeed, WithTokensPerWord, WithTokenCounter, WithClass, WithBody,
 // WithLimit, WithMaxLine and WithMaxSize. What is wrong with a file is a *FileError.
