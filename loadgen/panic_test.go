@@ -32,7 +32,7 @@ func TestPanickingTarget(t *testing.T) {
 	}), Plan{SLO: e2e, Concurrency: 1, Requests: 20})
 	assert.EqualValues(t, 15, res.Report.Outcomes[goodput.ServerError])
 	assert.EqualValues(t, 5, res.Report.Good)
-	assert.Regexp(t, `^panic: boom \(run_test\.go:\d+\)$`, rs[0].Detail)
+	assert.Regexp(t, `^panic: boom \(panic_test\.go:\d+\)$`, rs[0].Detail)
 }
 
 func TestPanickingSequences(t *testing.T) {
@@ -74,7 +74,7 @@ func TestPanickingSequences(t *testing.T) {
 			res, err := Run(t.Context(), takes(50*ms), p)
 			require.ErrorIs(t, err, ErrSequence)
 			field, exit, _ := strings.Cut(name, ", ")
-			want := field + `: panic: bad line \(run_test\.go:\d+\)`
+			want := field + `: panic: bad line \(panic_test\.go:\d+\)`
 			if exit != "" {
 				want = field + `: panic: it ended its goroutine \(runtime\.Goexit\)`
 			}
