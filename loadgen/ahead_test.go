@@ -55,7 +55,7 @@ func TestBlockedSequences(t *testing.T) {
 					assert.LessOrEqual(t, time.Since(began), most)
 					require.NotNil(t, res)
 					assert.EqualValues(t, 1, res.Report.Good, "what there was")
-					assert.GreaterOrEqual(t, calls, int(res.Elapsed/Pace), "and Progress goes on")
+					assert.GreaterOrEqual(t, calls, int(res.Elapsed/tickEvery), "and Progress goes on")
 					switch end {
 					case "Duration":
 						require.ErrorIs(t, err, ErrSequence)

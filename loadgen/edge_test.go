@@ -53,7 +53,7 @@ func TestPlansAtTheirLimits(t *testing.T) {
 						assert.Zero(t, res.Report.Health.Offered)
 						assert.Error(t, res.Cut)
 					}
-					assert.Equal(t, int(res.Elapsed/Pace)+1, lives, "%v", res.Elapsed)
+					assert.Equal(t, int(res.Elapsed/tickEvery)+1, lives, "%v", res.Elapsed)
 					checkBooks(t, Plan{Timeout: p.Timeout}, res.Report, readRecords(t, file.Bytes()), name)
 					again, err := goodput.ReadReport(bytes.NewReader(file.Bytes()))
 					require.NoError(t, err)

@@ -54,7 +54,7 @@ func watchMachine() (seen func() *machine) {
 	go func() {
 		defer close(done)
 		defer h.close()
-		t := time.NewTicker(Pace)
+		t := time.NewTicker(time.Second)
 		defer t.Stop()
 		for {
 			select {
@@ -105,7 +105,7 @@ func (m *machine) look(r reading) {
 // end ends the run. A rest of less than half a second is in no second: systems count in hundredths, and it says too little.
 func (m *machine) end() {
 	r := m.read()
-	if r.at.Sub(m.second.at) >= Pace/2 {
+	if r.at.Sub(m.second.at) >= time.Second/2 {
 		m.look(r)
 	}
 	m.last = r

@@ -6,8 +6,8 @@ import (
 	"github.com/goodputkit/goodputkit/goodput"
 )
 
-// Pace is how often a plan's Progress is called.
-const Pace = time.Second
+// tickEvery is how often a plan's Progress is called, and records are handed on.
+const tickEvery = time.Second
 
 // Progress is how a run stands. Its counts are of the whole run so far, warm-up included.
 type Progress struct {
@@ -78,7 +78,9 @@ type ticker struct {
 	err   *panicError
 }
 
-func newTicker(p *Plan, start time.Time) ticker { return ticker{f: p.Progress, at: start.Add(Pace)} }
+func newTicker(p *Plan, start time.Time) ticker {
+	return ticker{f: p.Progress, at: start.Add(tickEvery)}
+}
 
 // next is when Progress is to be called.
 func (t *ticker) next() (time.Time, bool) { return t.at, !t.off && t.f != nil }
@@ -93,7 +95,9 @@ func (t *ticker) due(now time.Time) bool {
 }
 
 // nextTick is the first tick after now: ticks that were missed are not made up for.
-func nextTick(at, now time.Time) time.Time { return at.Add(now.Sub(at)/Pace*Pace + Pace) }
+func nextTick(at, now time.Time) time.Time {
+	return at.Add(now.Sub(at)/tickEvery*tickEvery + tickEvery)
+}
 
 // fill completes p with the rates since the last call.
 func (t *ticker) fill(p *Progress, flow uint64) {

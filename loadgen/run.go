@@ -290,7 +290,7 @@ func (r *client) eachSecond(f func()) (stop func()) {
 	go func() {
 		defer close(done)
 		defer p.stop()
-		for at := r.b.start.Add(Pace); ; at = nextTick(at, time.Now()) {
+		for at := r.b.start.Add(tickEvery); ; at = nextTick(at, time.Now()) {
 			p.until(at)
 			select {
 			case <-quit:

@@ -58,10 +58,8 @@ func (t *Trace) Index() uint64 { return t.index }
 func (t *Trace) since(at time.Time) time.Duration { return max(0, at.Sub(t.rec.Start)) }
 
 // Sent says that the request begins to be sent now. Without it, it is the entry into Do. The first call counts.
-func (t *Trace) Sent() { t.SentAt(time.Now()) }
-
-// SentAt is Sent at a given instant.
-func (t *Trace) SentAt(at time.Time) {
+func (t *Trace) Sent() {
+	at := time.Now()
 	t.mu.Lock()
 	if !t.sealed && !t.sent {
 		t.sent, t.rec.Sent = true, t.since(at)

@@ -328,7 +328,7 @@ func timeHint(m Metric, amounts []amount, bare string) string {
 				amounts[i+1].number = a.number + next
 			}
 			continue
-		case a.added && m.Scales() || a.per != "":
+		case a.added && m.scales() || a.per != "":
 			unit = "ms"
 		default:
 			unit = bare
@@ -336,7 +336,7 @@ func timeHint(m Metric, amounts []amount, bare string) string {
 		before = unit
 		text := decimalText(v) + unit
 		switch per := a.per != "" || a.added && fixed != ""; {
-		case per && m.Scales() && scaled == "":
+		case per && m.scales() && scaled == "":
 			scaled = text + "/token"
 		case per && fixed == "" && scaled == "":
 			fixed = text
@@ -431,9 +431,9 @@ func suggestRule(said string) string {
 		}
 		if r, ok := ruleNamed(w.text); ok {
 			rule = r
-		} else if m, n := metricAt(words[i:]); n > 0 && m.metric.CanBeUndefined() {
+		} else if m, n := metricAt(words[i:]); n > 0 && m.metric.canBeUndefined() {
 			metric = m.metric
-		} else if near := Metric(w.text).nearest(); near.CanBeUndefined() {
+		} else if near := Metric(w.text).nearest(); near.canBeUndefined() {
 			metric = near
 		}
 	}

@@ -91,12 +91,12 @@ func (m Metric) Population() bool { return m.kind() == ratioKind }
 // Custom reports whether the metric is the caller's own, which is to say whether its name begins with "x_".
 func (m Metric) Custom() bool { return m.kind() == customKind }
 
-// Scales reports whether a threshold on the metric may grow with the number of output tokens: E2E and ServiceE2E.
-func (m Metric) Scales() bool { return m == E2E || m == ServiceE2E }
+// scales reports whether a threshold on the metric may grow with the number of output tokens: E2E and ServiceE2E.
+func (m Metric) scales() bool { return m == E2E || m == ServiceE2E }
 
-// CanBeUndefined reports whether there are requests of which the metric has no value, so that a rule can say what
+// canBeUndefined reports whether there are requests of which the metric has no value, so that a rule can say what
 // becomes of them. End-to-end time and lag always have one; of ErrorRate and Attainment a request has none at all.
-func (m Metric) CanBeUndefined() bool {
+func (m Metric) canBeUndefined() bool {
 	switch m {
 	case TTFT, TTFO, TPOT, ITL, Speed, ServiceTTFT:
 		return true

@@ -29,7 +29,7 @@ func TestMetrics(t *testing.T) {
 	all := Metrics()
 	require.Len(t, all, len(want))
 	for _, m := range all {
-		got := row{m.Unit(), m.IsTime(), m.HigherIsBetter(), m.Population(), m.Scales(), m.CanBeUndefined()}
+		got := row{m.Unit(), m.IsTime(), m.HigherIsBetter(), m.Population(), m.scales(), m.canBeUndefined()}
 		assert.Equal(t, want[m], got, m)
 		assert.False(t, m.Custom(), m)
 		assert.NoError(t, m.Validate(), m)
@@ -39,7 +39,7 @@ func TestMetrics(t *testing.T) {
 
 	own := Metric("x_cost")
 	assert.True(t, own.Custom())
-	assert.True(t, own.CanBeUndefined())
+	assert.True(t, own.canBeUndefined())
 	assert.Empty(t, own.Unit())
 	assert.False(t, own.HigherIsBetter())
 	assert.NoError(t, own.Validate())

@@ -182,7 +182,7 @@ func parseTime(m Metric, right piece, terms []term) (Threshold, error) {
 			per = false // its unit is s/token anyhow
 		}
 		switch {
-		case per && !m.Scales():
+		case per && !m.scales():
 			return Threshold{}, term.whole.failf(ErrThreshold, "only %s and %s can grow with the output", E2E, ServiceE2E)
 		case per && scaled || !per && fixed:
 			return Threshold{}, term.whole.failf(ErrThreshold, "a threshold has one fixed time and one per token")

@@ -125,7 +125,7 @@ func (s SLO) checkUndefined(m Metric) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	if !m.CanBeUndefined() {
+	if !m.canBeUndefined() {
 		return problemf(ErrUndefined, "%s is never undefined for a request: leave the rule out", m)
 	}
 	if !slices.ContainsFunc(s.Objectives, func(o Objective) bool { return o.Metric == m }) {

@@ -74,7 +74,7 @@ func (t Threshold) check(m Metric) error {
 	if t.Limit < 0 && !m.Custom() || t.PerToken < 0 {
 		return problemf(ErrThreshold, "a threshold is not negative")
 	}
-	if t.PerToken > 0 && !m.Scales() {
+	if t.PerToken > 0 && !m.scales() {
 		return problemf(ErrThreshold, "only %s and %s can grow with the output", E2E, ServiceE2E)
 	}
 	limit, per := t.Billionths()
