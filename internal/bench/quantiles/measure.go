@@ -9,12 +9,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goodputkit/goodputkit/internal/bench/figures"
 	"github.com/goodputkit/goodputkit/percentile"
 )
 
 // results is all that was measured.
 type results struct {
-	machine        machine
+	machine        figures.Machine
 	rounds, values int
 	cost           map[string][]float64 // ns that pass per add, by subject, one for each of goroutines; NaN: not measured
 	cpu            map[string]float64   // ns of CPU time per add of one goroutine, by subject
@@ -44,7 +45,7 @@ func latencies(seed uint64, n int) []float64 {
 
 func measureAll(rounds, values int) results {
 	r := results{
-		machine: thisMachine(), rounds: rounds, values: values,
+		machine: figures.ThisMachine(), rounds: rounds, values: values,
 		cost: map[string][]float64{}, cpu: map[string]float64{}, errors: map[string][]float64{}, heap: map[string]float64{},
 	}
 	xs := latencies(1, values)
