@@ -33,9 +33,10 @@ var (
 	lastStart  = time.Date(2150, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// An Accumulator judges records against an SLO and counts. It keeps no record: its memory is bounded by the number of
-// classes and not by the length of the run or the number of processors. A class takes at most 2 MB, and 130 kB more for
-// each custom metric; the buffers that all share take 0.25 MB. All methods may be called from any goroutine.
+// An Accumulator judges records against an SLO and counts. It keeps no record but copies of the 16 worst: its memory is
+// bounded by the number of classes and not by the length of the run or the number of processors. A class takes at most
+// 2 MB, and 130 kB more for each custom metric; the buffers that all share take 0.25 MB. All methods may be called from
+// any goroutine.
 //
 // It reads no clock. The zero value is of no use but for UnmarshalBinary; see [NewAccumulator].
 type Accumulator struct {

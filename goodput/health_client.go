@@ -19,33 +19,33 @@ type InFlight struct {
 // looks at one wait in eight: the figures are upper ends of intervals, up to a quarter too high, and a maximum is that of
 // what it looked at.
 type GoRuntime struct {
-	Waits  PhaseTimes `json:"waits,omitzero"`     // of goroutines for a processor: /sched/latencies:seconds
-	Pauses PhaseTimes `json:"gc_pauses,omitzero"` // of garbage collections: /sched/pauses/total/gc:seconds
+	Waits    PhaseTimes `json:"waits,omitzero"`     // of goroutines for a processor: /sched/latencies:seconds
+	GCPauses PhaseTimes `json:"gc_pauses,omitzero"` // of garbage collections: /sched/pauses/total/gc:seconds
 }
 
 // CPU is who had the client's CPUs over a run. A number of CPUs is CPU time over time: 0.5 is half of one.
 type CPU struct {
-	Procs  int     `json:"procs"`           // how many the client's process may keep busy: its GOMAXPROCS
-	Client float64 `json:"client"`          // how many it kept busy
-	Most   float64 `json:"client_max"`      // how many in its busiest second
-	Busy   float64 `json:"busy"`            // the share of the run's seconds in which it kept more than 80 % of Procs busy
-	Quota  *Quota  `json:"quota,omitempty"` // nil: none, or nobody knows
-	Host   *Host   `json:"host,omitempty"`  // nil: nobody knows
+	Procs     int     `json:"procs"`           // how many the client's process may keep busy: its GOMAXPROCS
+	Client    float64 `json:"client"`          // how many it kept busy
+	ClientMax float64 `json:"client_max"`      // how many in its busiest second
+	Busy      float64 `json:"busy"`            // the share of the run's seconds in which it kept more than 80 % of Procs busy
+	Quota     *Quota  `json:"quota,omitempty"` // nil: none, or nobody knows
+	Host      *Host   `json:"host,omitempty"`  // nil: nobody knows
 }
 
 // Quota is how a CPU quota (of a container, say) held the client up: one that has used its share of a period up, which
 // takes a tenth of a second as a rule, is halted until the period is over.
 type Quota struct {
-	Periods uint64 `json:"periods"`   // in which something was to run
-	Halted  uint64 `json:"throttled"` // in which it was halted
+	Periods   uint64 `json:"periods"`   // in which something was to run
+	Throttled uint64 `json:"throttled"` // in which it was halted
 }
 
 // Host is who had the CPUs that the client may run on. Client, Others, Stolen and Idle come to CPUs.
 type Host struct {
-	CPUs   int     `json:"cpus"`     // how many they are
-	Others float64 `json:"others"`   // kept busy by other processes and the kernel: a server on the same host is one of them
-	Stolen float64 `json:"stolen"`   // by other virtual machines, while something here was ready to run
-	Idle   float64 `json:"idle"`     // by nobody
-	Least  float64 `json:"idle_min"` // in the second with the least
-	Full   float64 `json:"full"`     // the share of the run's seconds in which less than a tenth of one CPU was idle
+	CPUs    int     `json:"cpus"`     // how many they are
+	Others  float64 `json:"others"`   // kept busy by other processes and the kernel: a server on the same host is one of them
+	Stolen  float64 `json:"stolen"`   // by other virtual machines, while something here was ready to run
+	Idle    float64 `json:"idle"`     // by nobody
+	IdleMin float64 `json:"idle_min"` // in the second with the least
+	Full    float64 `json:"full"`     // the share of the run's seconds in which less than a tenth of one CPU was idle
 }

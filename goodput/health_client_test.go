@@ -13,8 +13,8 @@ import (
 func TestClientConditionJSONKeysAreStable(t *testing.T) {
 	h := ClientHealth{Verdict: Suspect, Reasons: []string{"busy"}, Offered: 9, Sent: 9, LagP50: 1, LagP99: 2, LagMax: 3,
 		InFlight: &InFlight{Mean: 7.5, Little: 7.25, Asked: 8, Achieved: 6.5},
-		Runtime:  &GoRuntime{Waits: PhaseTimes{N: 800, P50: 1e-6, P99: 0.25, Max: 0.5}, Pauses: PhaseTimes{N: 3, P50: 1e-4, P99: 2e-4, Max: 2e-4}},
-		CPU:      &CPU{Procs: 2, Client: 0.75, Most: 1.5, Busy: 0.25, Quota: &Quota{Periods: 10, Halted: 2}, Host: &Host{CPUs: 2, Others: 1, Stolen: 0.125, Idle: 0.125, Least: 0.0625, Full: 0.5}},
+		Runtime:  &GoRuntime{Waits: PhaseTimes{N: 800, P50: 1e-6, P99: 0.25, Max: 0.5}, GCPauses: PhaseTimes{N: 3, P50: 1e-4, P99: 2e-4, Max: 2e-4}},
+		CPU:      &CPU{Procs: 2, Client: 0.75, ClientMax: 1.5, Busy: 0.25, Quota: &Quota{Periods: 10, Throttled: 2}, Host: &Host{CPUs: 2, Others: 1, Stolen: 0.125, Idle: 0.125, IdleMin: 0.0625, Full: 0.5}},
 	}
 	b, err := json.Marshal(h)
 	require.NoError(t, err)

@@ -210,8 +210,8 @@ func (j judge) cpu(judged time.Duration) {
 	j.over(c.Busy, fullSuspect, math.Inf(1),
 		"for %.3g %% of the time the client kept more than %.3g %% of its %d CPUs busy; on average it took %.3g", 100*c.Busy, 100*fullClient, c.Procs, c.Client)
 	if q := c.Quota; q != nil {
-		j.over(float64(q.Halted)/float64(q.Periods), haltedSuspect, math.Inf(1),
-			"in %d of %d periods the client had used its CPU quota up, and was halted until the next", q.Halted, q.Periods)
+		j.over(float64(q.Throttled)/float64(q.Periods), haltedSuspect, math.Inf(1),
+			"in %d of %d periods the client had used its CPU quota up, and was halted until the next", q.Throttled, q.Periods)
 	}
 	h := c.Host
 	if h == nil {

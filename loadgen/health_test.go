@@ -172,7 +172,7 @@ func TestHealthOfASoundClient(t *testing.T) {
 	tally.machine = watched(0, 0, 0)
 	h := tally.health(100 * time.Second)
 	assert.Equal(t, goodput.Valid, h.Verdict)
-	assert.Equal(t, &goodput.CPU{Procs: 2, Client: 0.5, Most: 0.5, Host: &goodput.Host{CPUs: 4, Others: 1.5, Idle: 2, Least: 0}}, h.CPU)
+	assert.Equal(t, &goodput.CPU{Procs: 2, Client: 0.5, ClientMax: 0.5, Host: &goodput.Host{CPUs: 4, Others: 1.5, Idle: 2, IdleMin: 0}}, h.CPU)
 	assert.Equal(t, &goodput.GoRuntime{}, h.Runtime)
 	assert.Equal(t, "", strings.Join(h.Reasons, "\n"))
 }

@@ -153,12 +153,12 @@ func (m *machine) cpu() *goodput.CPU {
 		}
 		return d.Seconds() / m.judged.Seconds()
 	}
-	c := &goodput.CPU{Procs: u.procs, Client: u.client, Most: max(m.most, u.client), Busy: share(m.busy)}
+	c := &goodput.CPU{Procs: u.procs, Client: u.client, ClientMax: max(m.most, u.client), Busy: share(m.busy)}
 	if m.quota.periods > 0 {
-		c.Quota = &goodput.Quota{Periods: m.quota.periods, Halted: m.quota.halted}
+		c.Quota = &goodput.Quota{Periods: m.quota.periods, Throttled: m.quota.halted}
 	}
 	if u.cpus > 0 {
-		c.Host = &goodput.Host{CPUs: u.cpus, Others: u.others, Stolen: u.stolen, Idle: u.idle, Least: min(m.least, u.idle), Full: share(m.full)}
+		c.Host = &goodput.Host{CPUs: u.cpus, Others: u.others, Stolen: u.stolen, Idle: u.idle, IdleMin: min(m.least, u.idle), Full: share(m.full)}
 	}
 	return c
 }
@@ -190,7 +190,7 @@ func (h histograms) result(long float64) (r *goodput.GoRuntime, stopped float64)
 			stopped += float64(n) * from
 		}
 	}
-	return &goodput.GoRuntime{Waits: timesOf(h.waits), Pauses: timesOf(h.pauses)}, stopped
+	return &goodput.GoRuntime{Waits: timesOf(h.waits), GCPauses: timesOf(h.pauses)}, stopped
 }
 
 // minus is what came between two readings of a histogram.

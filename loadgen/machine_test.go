@@ -41,13 +41,13 @@ func TestMachine(t *testing.T) {
 	require.NotNil(t, c.Host)
 	assert.Equal(t, 2, c.Procs, "eight threads on two CPUs keep no more busy")
 	assert.InDelta(t, (1.6+1.61+0.4+0.1+0.998)/took, c.Client, 1e-12)
-	assert.InDelta(t, 1.61, c.Most, 1e-12)
+	assert.InDelta(t, 1.61, c.ClientMax, 1e-12)
 	assert.InDelta(t, 1./6, c.Busy, 1e-12)
 	assert.Equal(t, 2, c.Host.CPUs)
 	assert.InDelta(t, (0.3+0.29+3.42+0.4)/took, c.Host.Others, 1e-12)
 	assert.InDelta(t, 0.5/took, c.Host.Stolen, 1e-12)
 	assert.InDelta(t, (0.1+0.1+0.18+1.5+1.5)/took, c.Host.Idle, 1e-12)
-	assert.InDelta(t, 0.09, c.Host.Least, 1e-12)
+	assert.InDelta(t, 0.09, c.Host.IdleMin, 1e-12)
 	assert.InDelta(t, 2./6, c.Host.Full, 1e-12)
 	assert.InDelta(t, 2, c.Client+c.Host.Others+c.Host.Stolen+c.Host.Idle, 0.01)
 
@@ -55,7 +55,7 @@ func TestMachine(t *testing.T) {
 	pass(ms, 0, 0, 0, 2*ms)
 	m.end()
 	assert.InDelta(t, 2.5/6.5, m.cpu().Host.Full, 1e-12)
-	assert.InDelta(t, 1.996, m.cpu().Most, 1e-12)
+	assert.InDelta(t, 1.996, m.cpu().ClientMax, 1e-12)
 }
 
 // What nobody knows is not there, and no zero.
@@ -93,7 +93,7 @@ func TestMachineThatIsNotKnown(t *testing.T) {
 				assert.Nil(t, cpu.Host)
 				return
 			}
-			assert.Equal(t, &goodput.Host{CPUs: 4, Idle: 3, Least: 3}, cpu.Host)
+			assert.Equal(t, &goodput.Host{CPUs: 4, Idle: 3, IdleMin: 3}, cpu.Host)
 		})
 	}
 }
