@@ -4,7 +4,7 @@ import "github.com/goodputkit/goodputkit/internal/sse"
 
 const (
 	maxBody  = 16 << 20 // the longest JSON body, bytes
-	bufSize  = 8 << 10
+	bufSize  = 4 << 10
 	keptBody = 64 << 10 // memory of a body that is worth keeping
 )
 
