@@ -94,11 +94,8 @@ func later(a, b time.Time) time.Time {
 
 // load is what was asked for, and what the limit of requests in flight held back.
 func (t *tally) load() *goodput.Load {
-	load := &goodput.Load{Plan: t.plan.load(), Closed: t.plan.Arrivals == nil, MaxInFlight: t.plan.MaxInFlight}
-	if d := t.lags.waits.Snapshot(); d.Count() > 0 {
-		load.Wait = goodput.PhaseTimes{N: d.Count(), P50: d.Quantile(0.5), P99: d.Quantile(0.99), Max: d.Max()}
-	}
-	return load
+	p := t.plan
+	return &goodput.Load{Plan: p.load(), Closed: p.Arrivals == nil, MaxInFlight: p.MaxInFlight, Wait: percentilesOf(t.lags.waits)}
 }
 
 // tightest is the tightest threshold on one of these metrics, in s; +Inf: there is none.

@@ -94,9 +94,16 @@ func (n *network) result() *goodput.Network {
 	}
 	for p, to := range []*goodput.PhaseTimes{&w.Wait, &w.DNS, &w.Connect, &w.TLS, &w.Write, &w.FirstByte, &w.FirstToken} {
 		if v := n.times[p].values; v != nil {
-			d := v.Snapshot()
-			*to = goodput.PhaseTimes{N: d.Count(), P50: d.Quantile(0.5), P99: d.Quantile(0.99), Max: d.Max()}
+			*to = percentilesOf(v)
 		}
 	}
 	return w
+}
+
+// percentilesOf are those of what was recorded, in s; zero: nothing was.
+func percentilesOf(v *percentile.Recorder) (t goodput.PhaseTimes) {
+	if d := v.Snapshot(); d.Count() > 0 {
+		t = goodput.PhaseTimes{N: d.Count(), P50: d.Quantile(0.5), P99: d.Quantile(0.99), Max: d.Max()}
+	}
+	return t
 }

@@ -45,8 +45,8 @@ type Message struct {
 // Request is one request to make.
 type Request struct {
 	Class                  string         // class of traffic; "" is "default"
-	Prompt                 string         // or Messages
-	Messages               []Message      //
+	Prompt                 string         // what is asked: a text, or
+	Messages               []Message      // a conversation
 	InputTokens, MaxTokens int            // 0: unknown, no limit
 	Body                   map[string]any // extra fields of the request
 	// Limits are thresholds of its own, in the metric's base unit: for this request they take the place of its class's.

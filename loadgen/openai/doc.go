@@ -36,9 +36,8 @@
 // response.failed and the event error are errors. Embeddings are complete with as many vectors as there were inputs.
 //
 // One thing is repeated, once: a request on a kept-alive connection that the server had closed, or, over HTTP/2, which the
-// server said it had not taken up (GOAWAY, REFUSED_STREAM), before a byte came back.
-// It goes out again on a new connection, Record.Attempts is 2, and the latency runs from the first. net/http repeats
-// nothing by itself here.
+// server said it had not taken up (GOAWAY, REFUSED_STREAM), before a byte came back. It goes out again on a new
+// connection, Record.Attempts is 2, and the latency runs from the first. net/http repeats nothing by itself here.
 //
 // # Connections
 //
