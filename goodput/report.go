@@ -213,7 +213,7 @@ type WorstRequest struct {
 	Class        string             `json:"class,omitempty"`
 	Start        time.Time          `json:"start"`
 	Outcome      Outcome            `json:"outcome"`
-	Excess       float64            `json:"excess"`           // greatest metric / threshold (speed: threshold / metric); NaN where it failed, or the metric missed is undefined
+	Excess       float64            `json:"excess"`           // greatest metric / threshold (speed: its inverse); NaN where it failed, or that metric is undefined
 	Missed       []string           `json:"missed,omitempty"` // texts of the objectives it missed
 	Values       map[string]float64 `json:"values"`           // its metrics by name; those that are defined
 	InputTokens  int                `json:"input_tokens,omitempty"`

@@ -73,11 +73,13 @@ type Plan struct {
 	ThinkTime   time.Duration // of a worker between two requests; closed loop only
 	RampUp      time.Duration // worker i of n starts at i/n of it; closed loop only
 
-	Workload iter.Seq[*Request] // what is asked; nil: empty requests. Read by one goroutine, ahead of time; one that waits holds nothing else up
-	Repeat   bool               // begin the Workload again where it ends
+	// Workload is what is asked; nil: empty requests. One goroutine reads it, ahead of time; one that waits holds nothing
+	// else up.
+	Workload iter.Seq[*Request]
+	Repeat   bool // begin the Workload again where it ends
 
 	Requests         int           // so many arrivals after the warm-up; 0: no bound
-	Warmup           time.Duration // arrivals of this time at the beginning come before Duration, and are not among Requests; WarmupAuto finds out how long
+	Warmup           time.Duration // arrivals of this time come before Requests and Duration; WarmupAuto finds out how long
 	WarmupRequests   int           // the same by count, in place of Warmup
 	Duration         time.Duration // of the arrivals after the warm-up; 0: no bound
 	Cooldown         time.Duration // arrivals of this time come after Requests or Duration; 0: none
@@ -89,7 +91,11 @@ type Plan struct {
 	Seed             uint64 // of those Arrivals that have no Seed of their own. 0 is a seed like any other: a plan repeats itself
 
 	Progress func(Progress) // called each second and once at the end, never by two goroutines at once
-	Records  io.Writer      // JSON lines with the keys that package goodput documents, handed on each second, so that a run that is killed leaves a file (goodput.AllowIncomplete); nil: none are written. A slow one delays no request: see ErrRecordsFile
+
+	// Records takes a JSON line for each request, with the keys that package goodput documents; nil: none are written. They
+	// are handed on each second, so that a run that is killed leaves a file (goodput.AllowIncomplete). A slow writer delays
+	// no request: see ErrRecordsFile.
+	Records io.Writer
 }
 
 // PlanError says that a plan cannot be meant, and why.
@@ -121,7 +127,8 @@ func (p Plan) Validate() error {
 	}{
 		{"Concurrency", int64(p.Concurrency)}, {"ThinkTime", int64(p.ThinkTime)}, {"RampUp", int64(p.RampUp)},
 		{"Requests", int64(p.Requests)}, {"Warmup", int64(p.Warmup)}, {"WarmupRequests", int64(p.WarmupRequests)},
-		{"Duration", int64(p.Duration)}, {"Cooldown", int64(p.Cooldown)}, {"CooldownRequests", int64(p.CooldownRequests)}, {"Timeout", int64(p.Timeout)}, {"Drain", int64(p.Drain)}, {"MaxInFlight", int64(p.MaxInFlight)},
+		{"Duration", int64(p.Duration)}, {"Cooldown", int64(p.Cooldown)}, {"CooldownRequests", int64(p.CooldownRequests)},
+		{"Timeout", int64(p.Timeout)}, {"Drain", int64(p.Drain)}, {"MaxInFlight", int64(p.MaxInFlight)},
 	} {
 		if f.v < 0 && !(f.name == "Warmup" && p.Warmup == WarmupAuto) {
 			return refuse(f.name, "%d is negative", f.v)
