@@ -49,7 +49,7 @@ func short(ci [2]float64, o slo.Objective) bool {
 }
 
 // rising reports whether the batches' values grow to the end, as above the capacity: whether their rank correlation with
-// time, Kendall's τ, is above 0.8.
+// time, Kendall's τ, is above 0.8. Fewer than ten batches, or pairs of them, say too little.
 func rising(b []batch) bool {
 	up, n := 0, 0
 	for i := range b {
@@ -66,7 +66,7 @@ func rising(b []batch) bool {
 			n++
 		}
 	}
-	return n >= 45 && float64(up) > 0.8*float64(n)
+	return n >= 10*9/2 && float64(up) > 0.8*float64(n)
 }
 
 // farWithin reports whether the values stay so far within their threshold that it does not matter how alike neighbours

@@ -252,7 +252,7 @@ func (r *Report) textRates() string {
 	return t.String()
 }
 
-// drained reports whether requests arrived clearly faster than they were offered over the window, since it goes on after the
+// drained reports whether requests arrived faster, by a twentieth, than they were offered over the window, which goes on after the
 // last of them. In a closed loop they arrive as the system lets them.
 func (r *Report) drained() bool {
 	return r.ArrivalRPS > 1.05*r.OfferedRPS && !(r.Health != nil && r.Health.Load != nil && r.Health.Load.Closed)
