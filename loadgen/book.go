@@ -38,6 +38,7 @@ type Book struct {
 	waiting  fifo[*Call] // due, but without a place in flight
 	cutAt    time.Time   // zero: not cut
 	cut      error
+	lateFrom time.Time // when it was seen that the run was to be over, and requests could still be due; zero: not yet
 	tally    *tally
 	pending  []booking // to be booked once mu is free
 	asking   int       // sessions that are being asked for their next turn
@@ -120,6 +121,9 @@ func (b *Book) next(patience time.Duration) (at time.Time, ok bool) {
 	if b.sched.pending() {
 		first(b.now.Add(b.plan.Timeout)) // whoever gives something says so
 		if cut, some := b.cutoff(); some {
+			if !b.lateFrom.IsZero() {
+				cut = b.lateFrom.Add(grace)
+			}
 			first(cut)
 		}
 	}
@@ -168,8 +172,15 @@ func (b *Book) Start(now time.Time) *Call {
 }
 
 func (b *Book) startNext() *Call {
+	// A client, or a sequence, that is late has a little more time for what was due: no request is left out in silence.
+	late := false
 	if cut, ok := b.cutoff(); ok && !b.now.Before(cut) && !b.sched.over {
-		b.sched.giveUp()
+		if late = true; b.lateFrom.IsZero() {
+			b.lateFrom = b.now
+		}
+		if !b.now.Before(b.lateFrom.Add(grace)) {
+			b.sched.giveUp()
+		}
 	}
 	for b.waiting.len() > 0 {
 		switch c := *b.waiting.at(0); {
@@ -190,6 +201,9 @@ func (b *Book) startNext() *Call {
 		due, ok := b.sched.due()
 		b.tally.follow(b.sched, b.now)
 		if !ok || due.After(b.now) {
+			if late && !b.sched.pending() { // a session has held the run up
+				b.sched.giveUp()
+			}
 			return nil
 		}
 		if b.run != nil && b.run.Err() != nil { // however many are due: the Runner comes to cut the run off

@@ -18,6 +18,7 @@ var (
 	ErrTransient   = errors.New("no end of the transient was found: the window may have a part of it")
 	ErrRampUp      = errors.New("workers were still being started in the window")
 	ErrArrivals    = errors.New("the arrivals were not in order")
+	ErrBehind      = errors.New("requests that were due were never offered")
 	ErrSessions    = errors.New("sessions ended before their last turn")
 	ErrProgress    = errors.New("Plan.Progress panicked, and was not called again")
 )
@@ -34,7 +35,7 @@ var errAbandoned = errors.New("the runner ended while requests were in flight")
 // Result is what a run found.
 type Result struct {
 	// Report has the client's health in it, and the run's warnings beside those of package goodput: ErrCut, ErrInWarmup,
-	// ErrInputTokens, ErrShortWarmup, ErrTransient, ErrRampUp, ErrArrivals, ErrSessions, ErrProgress.
+	// ErrInputTokens, ErrShortWarmup, ErrTransient, ErrRampUp, ErrArrivals, ErrBehind, ErrSessions, ErrProgress.
 	Report *goodput.Report
 	// Cut is why the run was cut off before its plan was carried out: the cause of its context. nil: it was not.
 	Cut error
@@ -112,6 +113,9 @@ func (t *tally) warnings(b *Book, r *goodput.Report) (ws []error) {
 	}
 	if s.fallen > 0 {
 		warn(ErrArrivals, "%d came before the one before them, and were taken for simultaneous with it", s.fallen)
+	}
+	if s.hopeless {
+		warn(ErrBehind, "%v after the run was to be over the client had not come to them", b.now.Sub(b.lateFrom).Round(time.Millisecond))
 	}
 	if s.broken > 0 {
 		warn(ErrSessions, "%d of %d, the first because %s: %d turns or more were never offered", s.broken, s.sessions, clean(s.why.Error()), s.unsent)

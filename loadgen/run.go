@@ -123,10 +123,10 @@ func (r *client) attend(now time.Time) (at time.Time, running bool) {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
 	r.b.advance(now)
-	r.startAll(false)
 	if cut, ok := r.b.cutoff(); ok && !now.Before(cut) {
-		r.cancel()
+		r.cancel() // also what a late client sends only now
 	}
+	r.startAll(false)
 	for c := r.b.running.first; c != nil && r.b.passed(c, grace); c = r.b.running.first {
 		r.abandon(c)
 	}

@@ -23,6 +23,7 @@ type schedule struct {
 	late     bool     // of what was to come, some was due after the time was over
 	failed   error    // a sequence had nothing to give until the run was over:
 	starved  bool     // the workload; else the arrivals
+	hopeless bool     // the client could not offer all that was due
 
 	at    time.Time       // open loop: when the next new request is due
 	ramp  int             // closed loop: workers that have begun
@@ -171,10 +172,13 @@ func (s *schedule) pending() bool {
 	return s.arrivals != nil || some
 }
 
-// giveUp ends the arrivals where a sequence, or a session, has held the run up until it is over.
+// giveUp ends the arrivals where a sequence, or a session, or the client, has held the run up until it is over.
 func (s *schedule) giveUp() {
-	if s.pending() {
+	switch _, ok := s.due(); {
+	case s.pending():
 		s.failed, s.starved = errors.New("it had nothing to give before the run was over"), s.next == nil
+	case ok:
+		s.hopeless = true
 	}
 	s.outOfTime()
 }
