@@ -29,9 +29,9 @@
 // Pareto(1.5) and normal data, in percent of the value (BenchmarkValueError):
 //
 //	values       P50           P90           P99           P99.9
-//	10,000       0.030 0.099   0.023 0.110   exact         exact
-//	100,000      0.011 0.043   0.020 0.092   0.021 0.103   exact
-//	1,000,000    0.004 0.010   0.007 0.018   0.020 0.097   0.022 0.085
+//	10,000       0.030 0.092   0.023 0.110   exact         exact
+//	100,000      0.011 0.041   0.017 0.073   0.021 0.095   exact
+//	1,000,000    0.004 0.012   0.006 0.018   0.019 0.053   0.021 0.080
 //
 // The relative error is not bounded where values of a distribution come close
 // to zero in the midst of it, as in one that is centred there. Where the data

@@ -96,21 +96,23 @@ func squeezeOnce(w *scratch, list []centroid, g, δ float64) []centroid {
 	clear(keep)
 
 	// The tails, each from its end inwards, until k₁ asks for less.
-	r := uint64(0) // values before k
-	for k := 0; k <= last && 2*r < total && lim.tail(r) <= lim.k1(r); {
+	r := uint64(0) // values before left
+	left := 0
+	for left <= last && 2*r < total && lim.tail(r) <= lim.k1(r) {
 		limit := uint64(lim.tail(r))
-		for k++; k <= last && list[k].upto-r <= limit; k++ {
+		for left++; left <= last && list[left].upto-r <= limit; left++ {
 		}
-		keep[k-1] = true
-		r = list[k-1].upto
+		keep[left-1] = true
+		r = list[left-1].upto
 	}
-	r = 0 // values after k
-	for k := last; k > 0 && 2*r < total && lim.tail(r) <= lim.k1(r); {
-		keep[k] = true
+	r = 0 // values after right
+	right := last
+	for right > 0 && 2*r < total && lim.tail(r) <= lim.k1(r) {
+		keep[right] = true
 		limit := uint64(lim.tail(r))
-		for k--; k > 0 && total-list[k-1].upto-r <= limit; k-- {
+		for right--; right > 0 && total-list[right-1].upto-r <= limit; right-- {
 		}
-		r = total - list[k].upto
+		r = total - list[right].upto
 	}
 	keep[0], keep[last-1], keep[last] = true, true, true
 
@@ -118,17 +120,28 @@ func squeezeOnce(w *scratch, list []centroid, g, δ float64) []centroid {
 	hs := holes(list, lim)
 	if δ = lim.δ; len(hs) > 0 {
 		δ = min(δ, pieces/float64(len(hs)+1))
+		left, right = 0, last // a hole in a tail has finer ends next to it
 	}
 	from := 0
 	for _, h := range hs {
-		w.cluster(list, from, h, δ)
+		w.cluster(list, from, h, left, right, δ)
 		keep[h] = true // the first value after a hole
 		from = h + 1
 	}
-	w.cluster(list, from, len(list), δ)
+	w.cluster(list, from, len(list), left, right, δ)
 	keepGaps(list, keep, gapShare*max(1, g/(4*grade))) // the last to be given up
 	return drop(list, keep)
 }
+
+// chanceGap is the share of the range of n uniform values that the widest gap
+// between them exceeds with gapChance. For more values it is below gapShare.
+var chanceGap = func() (shares [200]float64) {
+	for i := range shares {
+		n := float64(i)
+		shares[i] = 1 - math.Pow(gapChance/n, 1/(n-1))
+	}
+	return shares
+}()
 
 // keepGaps keeps both ends of a gap that would be more than a share of the
 // width of a centroid, and is wider than chance leaves between values. Values
@@ -141,8 +154,11 @@ func keepGaps(list []centroid, keep []bool, share float64) {
 			b++
 		}
 		if b > a { // list[a:b+1] would become one
-			n := float64(list[b].upto - list[a-1].upto)
-			wide := max(share, 1-math.Pow(gapChance/n, 1/(n-1))) * (list[b].hi - list[a-1].hi)
+			wide := share
+			if n := list[b].upto - list[a-1].upto; n < uint64(len(chanceGap)) {
+				wide = max(share, chanceGap[n])
+			}
+			wide *= list[b].hi - list[a-1].hi
 			for k := a; k <= b; k++ {
 				if list[k].atom() && list[k].hi-list[k-1].hi > wide {
 					keep[k-1], keep[k] = true, true
@@ -245,8 +261,9 @@ type clusterer struct {
 }
 
 // cluster marks in w.keep the ends of the clusters that list[i:j] has by the
-// k₁ scale function.
-func (w *scratch) cluster(list []centroid, i, j int, δ float64) {
+// k₁ scale function. What it has of the tails, before left and after right, is
+// one each.
+func (w *scratch) cluster(list []centroid, i, j, left, right int, δ float64) {
 	if i >= j {
 		return
 	}
@@ -257,9 +274,15 @@ func (w *scratch) cluster(list []centroid, i, j int, δ float64) {
 	t, cs := w.k1.t, w.k1.cs[:0]
 	t.Compression = δ
 	t.Reset()
+	tail := uint64(0)
 	for k := i; k < j; k++ {
 		s := spanAt(list, k)
-		cs = append(cs, tdigest.Centroid{Mean: s.mean(), Weight: float64(s.n)})
+		if k != j-1 && (k < left-1 || k > right) {
+			tail += s.n
+			continue
+		}
+		cs = append(cs, tdigest.Centroid{Mean: s.mean(), Weight: float64(s.n + tail)})
+		tail = 0
 	}
 	t.AddCentroidList(cs)
 	cs = t.Centroids(cs[:0])
