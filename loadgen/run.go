@@ -16,7 +16,8 @@ import (
 // Result.Cut says why.
 //
 // Each request has a goroutine of its own, which starts at an absolute instant: a client that is late leaves none out,
-// and hurries. How late it was is in each record's lag, and the report's Health judges it: see the package comment.
+// and hurries; only where it has not come to all that was due a second after the run was to be over does that end, with
+// the warning ErrBehind. How late it was is in each record's lag, and the report's Health judges it: see the package comment.
 //
 // A request's context ends at its deadline, and when the run is cut off; it has the values of ctx. A target that goes on
 // for a second after that is booked without it. What its goroutine still says is ignored, but it is there until it

@@ -81,10 +81,10 @@ func (j *job) bench(ctx context.Context, stderr io.Writer) (*goodput.Report, err
 	j.plan.Progress = bar.show
 	result, err := loadgen.Run(ctx, j.target, j.plan)
 	bar.finish()
-	if err != nil {
+	if result == nil {
 		return nil, err
 	}
-	return result.Report, nil
+	return result.Report, err
 }
 
 // workload is what to send: the prompts of a file, synthetic ones, or one and the same question.

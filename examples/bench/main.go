@@ -18,6 +18,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -41,6 +42,7 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the report
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
@@ -64,11 +66,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if j.records.isStdout() || j.json.isStdout() { // which is then JSON alone
 		text = stderr
 	}
-	if err == nil {
-		err = j.json.writeReport(report)
-		fmt.Fprint(text, report)
+	if report != nil { // also beside an error: what was measured is worth more than a file that it could not be written to
+		_, printed := fmt.Fprint(text, report)
+		err = cmp.Or(err, j.json.writeReport(report), printed)
 	}
-	err = errors.Join(err, j.close())
+	err = cmp.Or(err, j.close())
 	var plan *loadgen.PlanError
 	switch {
 	case errors.As(err, &plan):

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -327,4 +328,36 @@ func TestWithoutAStreamThereIsNoTTFT(t *testing.T) {
 	status, out, _ := call(t, url+"/v1", "--requests", "30", "--no-stream", "--slo", "e2e p50 < 1h")
 	assert.Contains(t, answered, status, out)
 	assert.Contains(t, out, "30 offered = 30 good")
+}
+
+// full is a place that has no room left.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// What was measured is shown where a file could not be written, and what could not be shown is no success.
+func TestNoSpaceLeft(t *testing.T) {
+	url := serve(t, llmsim.NewFixedServer(0, 0)) + "/v1"
+	env := func(k string) string { return map[string]string{"LLM_URL": url, "LLM_MODEL": "fixed"}[k] }
+	args := []string{"--requests", "30", "--output-tokens", "2", "--slo", "e2e p50 < 1h"}
+	var out, errs bytes.Buffer
+	assert.Equal(t, exitUnmeasured, run(t.Context(), append(args, "--records", "-"), env, full{}, &errs))
+	assert.Contains(t, errs.String(), "30 offered = 30 good")
+	assert.Contains(t, errs.String(), "bench: loadgen: Plan.Records is incomplete: no space left on device\n")
+
+	errs.Reset()
+	assert.Equal(t, exitUnmeasured, run(t.Context(), append(args, "--json", "-"), env, full{}, &errs))
+	assert.Contains(t, errs.String(), "30 offered = 30 good")
+	assert.Contains(t, errs.String(), "bench: no space left on device\n")
+
+	errs.Reset()
+	assert.Equal(t, exitUnmeasured, run(t.Context(), args, env, full{}, &errs))
+	assert.Equal(t, "bench: no space left on device\n", errs.String())
+
+	if _, err := os.Stat("/dev/full"); err == nil {
+		errs.Reset()
+		assert.Equal(t, exitUnmeasured, run(t.Context(), append(args, "--records", "/dev/full"), env, &out, &errs))
+		assert.Contains(t, out.String(), "30 offered = 30 good")
+		assert.Equal(t, "bench: loadgen: Plan.Records is incomplete: write /dev/full: no space left on device\n", errs.String())
+	}
 }

@@ -43,8 +43,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Print(report)
-	return nil
+	_, err = fmt.Print(report)
+	return err
 }
 
 // connect opens nothing yet: the first request does.

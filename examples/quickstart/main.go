@@ -31,6 +31,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the reports
 	os.Exit(status(run(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
 }
 
@@ -46,7 +47,7 @@ func status(err error, stderr io.Writer) int {
 		return 0
 	}
 	fmt.Fprintln(stderr, "quickstart:", err)
-	if errors.As(err, new(usageError)) {
+	if errors.As(err, new(usageError)) || errors.As(err, new(*loadgen.PlanError)) {
 		return 2
 	}
 	return 1
@@ -133,8 +134,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	for i, r := range reports {
 		fmt.Fprintf(stdout, "──── %g requests/s %s\n\n%v\n", loads[i], strings.Repeat("─", 60), r)
 	}
-	fmt.Fprintln(stdout, wrap(compare(reports)))
-	return nil
+	_, err := fmt.Fprintln(stdout, wrap(compare(reports))) // what could not be written before cannot be now
+	return err
 }
 
 // timeout is no longer than the warm-up: what that left behind is over when measuring begins.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,16 @@ func TestItRuns(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, out.String(), "not ended after 9s is a timeout")
 	assert.Contains(t, out.String(), r.String(), "the records give the report that was printed")
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestWhatCannotBeShownIsNoSuccess(t *testing.T) {
+	var errs bytes.Buffer
+	assert.EqualError(t, run(t.Context(), []string{"--rates", "8", "--warmup", "0s", "--duration", "100ms"}, full{}, &errs), "no space left")
+	assert.Equal(t, 2, status(&loadgen.PlanError{Field: "Warmup", Err: errors.New("is too long")}, &errs))
 }
 
 func TestOptionsThatCannotBeMeant(t *testing.T) {

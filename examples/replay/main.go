@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -35,6 +36,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the table
 	os.Exit(status(run(ctx, os.Args[1:], os.Stdout), os.Stderr))
 }
 
@@ -50,7 +52,7 @@ func status(err error, stderr io.Writer) int {
 		return 0
 	}
 	fmt.Fprintln(stderr, "replay:", err)
-	if errors.As(err, new(usageError)) {
+	if errors.As(err, new(usageError)) || errors.As(err, new(*loadgen.PlanError)) {
 		return 2
 	}
 	return 1
@@ -84,8 +86,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	var factors []float64
 	for part := range strings.SplitSeq(*speeds, ",") {
 		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil || !(v > 0 && v <= 1e6) {
-			return usageError{fmt.Errorf("--speed: %q is no factor above 0", part)}
+		if err != nil || !(v >= 1e-6 && v <= 1e6) {
+			return usageError{fmt.Errorf("--speed: %q is no factor between 1e-6 and 1e6", part)}
 		}
 		factors = append(factors, v)
 	}
@@ -117,7 +119,14 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		}
 		p50 := func(d goodput.Distribution) float64 { return d.P50 }
 		p95 := func(d goodput.Distribution) float64 { return d.P95 }
-		fmt.Fprintf(table, "%g\t%.2f\t%.2f\t%.2f\t%.1f %%\t%s\t%s\t%s\t%s\t%v\t\n", speed, r.ArrivalRPS, r.ThroughputRPS, r.GoodputRPS, 100*r.Attainment,
+		figure := func(format string, v float64) string {
+			if math.IsNaN(v) { // one request has no rate, and none no attainment
+				return "–"
+			}
+			return fmt.Sprintf(format, v)
+		}
+		fmt.Fprintf(table, "%g\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%v\t\n", speed, figure("%.2f", r.ArrivalRPS), figure("%.2f", r.ThroughputRPS),
+			figure("%.2f", r.GoodputRPS), figure("%.1f %%", 100*r.Attainment),
 			seconds("ttft", p50), seconds("ttft", p95), seconds("tpot", p95), r.Verdict, time.Since(began).Round(10*time.Millisecond))
 	}
 	if err := table.Flush(); err != nil {
@@ -125,7 +134,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	if *full {
 		for _, r := range reports {
-			fmt.Fprintf(stdout, "\n%v", r)
+			if _, err := fmt.Fprintf(stdout, "\n%v", r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

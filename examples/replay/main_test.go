@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,6 +47,7 @@ func TestWhatCannotBeMeant(t *testing.T) {
 		{[]string{"--trace", "f", "--slo", "ttft < 2s"}, 2},
 		{[]string{"--trace", trace(t, 2), "--first", "-5s"}, 2},
 		{[]string{"--trace", "f", "--no-such-option"}, 2},
+		{[]string{"--trace", "f", "--speed", "1e-300"}, 2},
 		{[]string{"--trace", "no-such-file.csv"}, 1},
 	} {
 		var out, errs bytes.Buffer
@@ -60,4 +62,23 @@ func TestHelpIsNoError(t *testing.T) {
 	assert.Zero(t, status(run(context.Background(), []string{"--help"}, &out), &errs))
 	assert.Contains(t, out.String(), "-speed")
 	assert.Empty(t, errs.String())
+}
+
+// A figure that there is not is no number.
+func TestOneRequestHasNoRate(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(context.Background(), []string{"--trace", trace(t, 1), "--speed", "1"}, &out))
+	assert.NotContains(t, out.String(), "NaN")
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	assert.Equal(t, []string{"1", "–"}, strings.Fields(lines[len(lines)-1])[:2])
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestWhatCannotBeShownIsNoSuccess(t *testing.T) {
+	for _, more := range []string{"--reports=false", "--reports"} {
+		assert.EqualError(t, run(context.Background(), []string{"--trace", trace(t, 2), "--speed", "1", more}, full{}), "no space left")
+	}
 }
