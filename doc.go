@@ -12,9 +12,12 @@
 //	    loadgen/httptarget   any HTTP service as a target
 //	    loadgen/llmsim       a simulated LLM engine: as a server, as a target, in virtual time
 //	    loadgen/workload     prompts, length distributions, trace files
+//	    loadgen/capacity     how much load a system can take: a sweep, and a search for the goodput limit
 //	goodput/                 records in, report out
+//	    goodput/curve        the load-latency curve, its limits, and comparing two systems
 //	slo/     percentile/     what good means    how slow is slow
 //
 // Start with [github.com/goodputkit/goodputkit/goodput] to measure a service that exists, and with
-// [github.com/goodputkit/goodputkit/loadgen] to put load on one.
+// [github.com/goodputkit/goodputkit/loadgen] to put load on one;
+// package [github.com/goodputkit/goodputkit/loadgen/capacity] finds out how much of it one can take.
 package goodputkit

@@ -1,0 +1,258 @@
+package capacity
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/goodput/curve"
+	"github.com/goodputkit/goodputkit/internal/figure"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// State says what a search found.
+type State string
+
+// The states.
+const (
+	Found    State = "found"     // a limit, and its interval
+	AtLeast  State = "at least"  // met at Lo, and missed at no rate that could be tried: the range or the client ended first
+	NeverMet State = "never met" // missed at Hi, the lowest rate that was tried
+	Unknown  State = "unknown"   // the probes do not show where it is: give them a longer Duration
+)
+
+// Warnings of a search, for errors.Is.
+var (
+	ErrNotMonotone = errors.New("the SLO is met at a higher rate than one at which it is missed")
+	ErrClient      = errors.New("the client was not sound: its limit, and not the server's")
+	ErrNoWarmup    = errors.New("probes without a warm-up begin with an idle system, which flatters it")
+	ErrPrecision   = errors.New("the interval is wider than was asked for")
+)
+
+// Limit is a goodput limit: what Search found.
+type Limit struct {
+	SLO         slo.SLO
+	State       State
+	Rate        float64    // the limit, requests/s; NaN unless it was found
+	Lo, Hi      float64    // its interval at Confidence; 0 and +Inf: not bounded on that side
+	Confidence  float64    // 1 − α
+	Bracket     [2]float64 // the highest rate whose verdict was met, below the lowest whose verdict was missed, and that one; NaN: none
+	Objective   string     // whose share decides the estimate; "": it rests on the bracket
+	Raw         curve.Peak // raw throughput limit: the highest throughput of any probe, and the rate that was asked for then
+	Recommended float64    // Rate × (1 − Headroom); NaN unless it was found
+	Headroom    float64
+	Probes      []*Probe // in the order in which they were made
+	Warnings    []error
+}
+
+// limit is what the probes so far say.
+func (s *search) limit() *Limit {
+	l := &Limit{SLO: s.plan.SLO, State: Unknown, Rate: math.NaN(), Hi: math.Inf(1), Confidence: s.confidence, Raw: curve.Peak{Load: math.NaN(), Value: math.NaN()},
+		Headroom: s.headroom, Probes: s.probes}
+	b := s.bracket()
+	l.Bracket = [2]float64{math.NaN(), math.NaN()}
+	if b.lo > 0 && !b.soft {
+		l.Bracket[0] = b.lo
+	}
+	if !math.IsInf(b.hi, 1) && !b.client {
+		l.Bracket[1] = b.hi
+	}
+	l.decide(s, b)
+	l.Recommended = l.Rate * (1 - l.Headroom)
+	for _, p := range s.probes {
+		if v := p.Report.ThroughputRPS; !p.ClientLimited() && !math.IsNaN(v) && !(v <= l.Raw.Value) {
+			l.Raw = curve.Peak{Load: p.Rate, Value: v}
+		}
+	}
+	l.warnings(s, b)
+	return l
+}
+
+// decide finds the limit: by the estimate or, where there is none, by the bracket.
+func (l *Limit) decide(s *search, b bracket) {
+	if b.lo > 0 && !b.soft {
+		l.Lo = b.lo
+	}
+	if !math.IsNaN(l.Bracket[1]) {
+		l.Hi = b.hi
+	}
+	e := s.estimate()
+	switch {
+	case e.near >= nearLeast && !math.IsInf(e.hi, 1):
+		l.State, l.Rate, l.Lo, l.Hi, l.Objective = Found, e.rate, e.lo, e.hi, e.objective
+	case math.IsNaN(l.Bracket[1]): // nothing was missed
+		if l.Lo > 0 {
+			l.State = AtLeast
+		}
+	case b.lo == 0:
+		if least, _ := s.extremes(); least <= s.least || b.hi == least {
+			l.State = NeverMet
+		}
+	case e.rate > b.lo && e.rate < b.hi:
+		l.State, l.Rate, l.Objective = Found, e.rate, e.objective
+		l.Lo, l.Hi = max(l.Lo, e.lo), min(l.Hi, e.hi)
+	case !b.soft: // all here and nothing there
+		within := s.samples(b)
+		l.State, l.Rate = Found, (within.lo+within.hi)/2
+	}
+}
+
+func (l *Limit) warnings(s *search, b bracket) {
+	warn := func(err error, format string, args ...any) {
+		l.Warnings = append(l.Warnings, fmt.Errorf("%w: %s", err, fmt.Sprintf(format, args...)))
+	}
+	if s.plan.Warmup == 0 && s.plan.WarmupRequests == 0 {
+		warn(ErrNoWarmup, "set Plan.Warmup, or WarmupAuto")
+	}
+	if hi := l.Bracket[1]; !math.IsNaN(hi) {
+		for _, p := range sorted(s.probes) {
+			if p.Rate > hi && p.Verdict == goodput.Met && !p.ClientLimited() {
+				warn(ErrNotMonotone, "met at %s/s and missed at %s/s; the limit is sought below", figure.Number(p.Rate), figure.Number(hi))
+				break
+			}
+		}
+	}
+	for _, p := range sorted(s.probes) {
+		if p.ClientLimited() {
+			why := ""
+			if r := p.Report.Health.Reasons; len(r) > 0 {
+				why = ": " + figure.Clean(r[0], 200)
+			}
+			warn(ErrClient, "at %s/s%s", figure.Number(p.Rate), why)
+			break
+		}
+	}
+	if half := (l.Hi - l.Lo) / 2; l.State == Found && half > s.precision*l.Rate {
+		warn(ErrPrecision, "± %s where %s was asked for, after %d probes: give them a longer Duration, or more of them", figure.Share(half/l.Rate), figure.Percent(s.precision), len(s.probes))
+	}
+}
+
+// Curve is the load-latency curve through the probes.
+func (l Limit) Curve() (*curve.Curve, error) {
+	var points []curve.Point
+	for _, p := range l.Probes {
+		points = append(points, curve.Point{Load: p.Rate, Report: p.Report})
+	}
+	return curve.New(curve.Rate, points, curve.WithHeadroom(l.Headroom))
+}
+
+const textWidth = 100
+
+func label(name string) string { return fmt.Sprintf("%-15s", name) }
+
+// String is the limit for people, then a row for each probe in the order of their rates, and the warnings.
+func (l Limit) String() string {
+	var b strings.Builder
+	line := func(name, text string) { b.WriteString(figure.Wrap(label(name), text, textWidth)) }
+	line("SLO", l.SLO.String())
+	line("Goodput limit", l.limitText())
+	if !math.IsNaN(l.Raw.Load) {
+		line("Raw limit", fmt.Sprintf("%s requests/s of throughput, at %s/s", figure.Number(l.Raw.Value), figure.Number(l.Raw.Load)))
+	}
+	if !math.IsNaN(l.Recommended) {
+		line("Recommended", fmt.Sprintf("%s requests/s: the goodput limit less %s", figure.Number(l.Recommended), figure.Percent(l.Headroom)))
+	}
+	if len(l.Probes) > 0 {
+		t := figure.Table{}
+		t.Row(append(ProbeHeader(), "")...)
+		for _, p := range sorted(l.Probes) {
+			t.Row(p.Row()...)
+		}
+		b.WriteString("\n" + t.String())
+	}
+	if len(l.Warnings) > 0 {
+		b.WriteString("\nWarnings\n")
+		for _, w := range l.Warnings {
+			b.WriteString(figure.Wrap("  - ", figure.Clean(w.Error(), 1000), textWidth))
+		}
+	}
+	return b.String()
+}
+
+func (l *Limit) limitText() string {
+	n := fmt.Sprintf(", after %d probes", len(l.Probes))
+	switch l.State {
+	case Found:
+		text := fmt.Sprintf("%s requests/s (%s interval %s to %s)%s", figure.Number(l.Rate), figure.Percent(l.Confidence), figure.Number(l.Lo), figure.Number(l.Hi), n)
+		if l.Objective != "" {
+			text += "; " + l.Objective + " decides"
+		}
+		return text
+	case AtLeast:
+		return "at least " + figure.Number(l.Lo) + " requests/s: the SLO was missed at no rate that was tried" + n
+	case NeverMet:
+		return "none: the SLO is missed at " + figure.Number(l.Hi) + " requests/s, the lowest rate that was tried" + n
+	}
+	return "not found: the probes were too short to show where it is" + n
+}
+
+// ProbeHeader are the names of what a Row has.
+func ProbeHeader() []string {
+	return []string{"rate/s", "verdict", "looks", "requests", "throughput/s", "goodput/s", "attainment", "took", "client"}
+}
+
+// Row is the probe for a table.
+func (p Probe) Row() []string {
+	r := p.Report
+	d := figure.Decimals(r.ThroughputRPS, 3)
+	client := figure.Absent
+	if r.Health != nil && r.Health.Verdict != "" {
+		client = figure.Clean(string(r.Health.Verdict), 20)
+	}
+	return []string{figure.Number(p.Rate), string(p.Verdict), figure.Count(p.Looks), figure.Count(r.Offered), figure.Fixed(r.ThroughputRPS, d),
+		figure.Fixed(r.GoodputRPS, d), figure.Share(r.Attainment), figure.Seconds(p.Elapsed.Seconds()), client}
+}
+
+// Format is the value of a limit's "format" key. It changes when a key changes its meaning.
+const Format = "goodput-capacity/1"
+
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+type probeJSON struct {
+	Rate       float64         `json:"rate"`
+	Seed       uint64          `json:"seed,string"` // more than a float64 holds
+	Verdict    goodput.Verdict `json:"verdict"`
+	Confidence float64         `json:"confidence"`
+	Looks      int             `json:"looks"`
+	Early      bool            `json:"early"`
+	ElapsedS   float64         `json:"elapsed_s"`
+	Report     *goodput.Report `json:"report"`
+}
+
+// MarshalJSON writes null for a rate that there is not. Its keys are stable: some are added, none changes its meaning
+// without another Format.
+func (l Limit) MarshalJSON() ([]byte, error) {
+	j := struct {
+		Format      string      `json:"format"`
+		SLO         slo.SLO     `json:"slo"`
+		State       State       `json:"state"`
+		Rate        *float64    `json:"rate"`
+		Interval    [2]*float64 `json:"interval"`
+		Confidence  float64     `json:"confidence"`
+		Bracket     [2]*float64 `json:"bracket"`
+		Objective   string      `json:"objective,omitempty"`
+		RawRate     *float64    `json:"raw_limit_at"`
+		Raw         *float64    `json:"raw_limit_rps"`
+		Recommended *float64    `json:"recommended"`
+		Headroom    float64     `json:"headroom"`
+		Warnings    []string    `json:"warnings,omitempty"`
+		Probes      []probeJSON `json:"probes"`
+	}{Format: Format, SLO: l.SLO, State: l.State, Rate: number(l.Rate), Interval: [2]*float64{number(l.Lo), number(l.Hi)}, Confidence: l.Confidence,
+		Bracket: [2]*float64{number(l.Bracket[0]), number(l.Bracket[1])}, Objective: l.Objective, RawRate: number(l.Raw.Load), Raw: number(l.Raw.Value),
+		Recommended: number(l.Recommended), Headroom: l.Headroom}
+	for _, w := range l.Warnings {
+		j.Warnings = append(j.Warnings, w.Error())
+	}
+	for _, p := range l.Probes {
+		j.Probes = append(j.Probes, probeJSON{p.Rate, p.Seed, p.Verdict, p.Confidence, p.Looks, p.Early, p.Elapsed.Seconds(), p.Report})
+	}
+	return json.Marshal(j)
+}
