@@ -222,7 +222,7 @@ func ExampleRamp() {
 
 // A service that is used by day: four times as much at the peak as at night. The run begins in the trough.
 func ExampleSine() {
-	day := loadgen.Sine{Mean: 5, Amplitude: 3, Period: 24 * time.Hour, Phase: 18 * time.Hour, Seed: 1}
+	day := loadgen.Sine{Mean: 0.5, Amplitude: 0.3, Period: 24 * time.Hour, Phase: 18 * time.Hour, Seed: 1}
 	quarters := make([]int, 4)
 	for at := range day.Times() {
 		if at >= 24*time.Hour {
@@ -233,8 +233,8 @@ func ExampleSine() {
 	fmt.Println(day)
 	fmt.Println(quarters)
 	// Output:
-	// sine 5/s ± 3/s over 24h0m0s, from 18h0m0s on, seed 1
-	// [66422 149554 148819 67185]
+	// sine 0.5/s ± 0.3/s over 24h0m0s, from 18h0m0s on, seed 1
+	// [6561 14624 14984 6788]
 }
 
 // Five users a second, and now and then, for two seconds on average, ten times as many.
