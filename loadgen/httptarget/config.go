@@ -21,14 +21,15 @@ type Config struct {
 
 	// Request makes each request instead, from what the plan's workload has; Method, Header and Body are empty then, and
 	// URL is the host that Connect connects to. It is called from the request's own goroutine. A body that is to be sent
-	// again where a kept-alive connection had died needs its GetBody, which http.NewRequest sees to.
+	// again, because a kept-alive connection had died or the request is the same each time, needs its GetBody, which
+	// http.NewRequest sees to.
 	Request func(ctx context.Context, req *loadgen.Request) (*http.Request, error)
 
 	// Success says which statuses are good; nil: 2xx. A 2xx that it refuses is malformed.
 	Success func(status int) bool
 
 	// Check looks at an answer with a good status, from the request's own goroutine; nil: nobody does. The body is at most
-	// MaxBody long, and what Check leaves of it is read after it. A body in gzip is decoded, unless the request's own header
+	// MaxBody long, and what Check leaves of it is read after it; neither is to be kept. A body in gzip is decoded, unless the request's own header
 	// has an Accept-Encoding. An error is the outcome that it names (loadgen.Fail), or else malformed; its text goes into
 	// the record.
 	Check func(resp *http.Response, body io.Reader) error

@@ -42,4 +42,7 @@
 //
 // What a server or the network says goes into Record.Detail in one short line, without what is named like a credential in
 // the request's header and URL, and without what it quotes of the request's body.
+//
+// One thing is out of reach: package net/http itself writes a line to package log, with the first bytes, where a server
+// sends more than the length that its answer has. log.SetOutput keeps that out of a log.
 package httptarget

@@ -92,9 +92,20 @@ func (t *Target) request(ctx context.Context, req *loadgen.Request) (*http.Reque
 		return nil, loadgen.Fail(goodput.ClientError, "Config.Request: "+err.Error())
 	case r == nil || r.URL == nil:
 		return nil, loadgen.Fail(goodput.ClientError, "Config.Request: it made no request, and no error")
+	case r.URL.Scheme != "http" && r.URL.Scheme != "https" || r.URL.Host == "":
+		return nil, loadgen.Fail(goodput.ClientError, "Config.Request: the URL has to be a whole one, with http:// or https://")
 	}
+	r = r.WithContext(ctx) // a copy: it may be the same one each time
 	if r.Header == nil {
 		r.Header = http.Header{}
+	}
+	if r.Body != nil && r.GetBody != nil { // and the body of that one may have been read
+		body, err := r.GetBody()
+		r.Body.Close()
+		if err != nil {
+			return nil, loadgen.Fail(goodput.ClientError, "Config.Request: GetBody: "+err.Error())
+		}
+		r.Body = body
 	}
 	return r, nil
 }

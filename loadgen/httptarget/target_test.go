@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -251,12 +252,46 @@ func TestRequest(t *testing.T) {
 	assert.Equal(t, "example.org", got.Host)
 }
 
+// Config.Request may give the same request each time, to any number at once.
+func TestRequestThatIsShared(t *testing.T) {
+	u := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if b, _ := io.ReadAll(r.Body); r.Method == "POST" && string(b) != "hello" {
+			w.WriteHeader(400)
+		}
+	})
+	post, err := http.NewRequest("POST", u, strings.NewReader("hello"))
+	require.NoError(t, err)
+	get := &http.Request{Method: "GET", URL: post.URL} // without a header
+	for _, r := range []*http.Request{post, get} {
+		tgt := target(t, Config{Request: func(context.Context, *loadgen.Request) (*http.Request, error) { return r, nil }})
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 3 {
+					rec := do(t, tgt)
+					assert.Equal(t, goodput.Success, rec.Outcome, rec.Detail)
+					assert.LessOrEqual(t, rec.Attempts, 1)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
 func TestRequestThatCannotBeMade(t *testing.T) {
 	for want, f := range map[string]func(context.Context, *loadgen.Request) (*http.Request, error){
 		"Config.Request: no template":                      func(context.Context, *loadgen.Request) (*http.Request, error) { return nil, errors.New("no template") },
 		"Config.Request: it made no request, and no error": func(context.Context, *loadgen.Request) (*http.Request, error) { return nil, nil },
 		"not for me": func(context.Context, *loadgen.Request) (*http.Request, error) {
 			return nil, loadgen.Fail(goodput.ClientError, "not for me")
+		},
+		"Config.Request: the URL has to be a whole one, with http:// or https://": func(context.Context, *loadgen.Request) (*http.Request, error) {
+			return http.NewRequest("GET", "/path", nil)
+		},
+		"Config.Request: GetBody: there is none": func(context.Context, *loadgen.Request) (*http.Request, error) {
+			r, err := http.NewRequest("POST", "http://127.0.0.1:1/", strings.NewReader("x"))
+			r.GetBody = func() (io.ReadCloser, error) { return nil, errors.New("there is none") }
+			return r, err
 		},
 	} {
 		rec := do(t, target(t, Config{Request: f}))
@@ -380,6 +415,29 @@ func TestTimes(t *testing.T) {
 		assert.Equal(t, 20*ms, rec.FirstByte)
 		assert.Equal(t, 50*ms, rec.End)
 		assert.Empty(t, rec.Tokens)
+	})
+}
+
+// Of a server that switches the protocol, though nobody asked it to, nothing is read: it would not end with the deadline.
+func TestSwitchedProtocol(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		client := memory(t, func(w http.ResponseWriter, r *http.Request) {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if assert.NoError(t, err) {
+				defer c.Close()
+				io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+				<-over
+			}
+		})
+		defer close(over)
+		for _, success := range []func(int) bool{nil, func(int) bool { return true }} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			rec := loadgen.Do(ctx, target(t, Config{URL: "http://h", Client: client, Success: success}), nil)
+			cancel()
+			assert.Equal(t, map[bool]goodput.Outcome{true: goodput.ServerError, false: goodput.Success}[success == nil], rec.Outcome, rec.Detail)
+			assert.Zero(t, rec.End)
+		}
 	})
 }
 

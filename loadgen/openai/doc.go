@@ -55,4 +55,7 @@
 //
 // What a server or the network says goes into Record.Detail in one short line, without the API key, the credentials of
 // Config.Header, BaseURL and Config.Body, and without the prompt, whoever quotes them.
+//
+// One thing is out of reach: package net/http itself writes a line to package log, with the first bytes, where a server
+// sends more than the length that its answer has. log.SetOutput keeps that out of a log.
 package openai

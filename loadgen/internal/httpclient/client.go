@@ -138,6 +138,10 @@ func (o *once) send(ctx context.Context, req *http.Request, trace *loadgen.Trace
 			resp, err = o.attempt(o.again, req, newAttempt(ctx, trace))
 		}
 	}
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols { // to which nobody asked: what comes is no body, and ctx does not end it
+		resp.Body.Close()
+		resp.Body = http.NoBody
+	}
 	if err == nil && resp.StatusCode/100 == 3 && !o.redirects {
 		resp.Header.Del("Location") // without it a client follows nothing; one that is no URL would be an error
 	}
