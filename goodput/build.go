@@ -221,11 +221,10 @@ func (b *builder) objectives(r *Report, chk *checker, k *books) {
 		var from []evidence
 		count := k.within[i]
 		res.AtLeast = math.NaN()
+		if d := k.distribution(mSpeed); d != nil && o.Metric == slo.Speed {
+			res.AtLeast = d.Quantile(1 - float64(o.Percentile)/100)
+		}
 		switch o.Metric {
-		case slo.Speed:
-			if d := k.distribution(mSpeed); d != nil {
-				res.AtLeast = d.Quantile(1 - float64(o.Percentile)/100)
-			}
 		case slo.ErrorRate:
 			count = k.offered - k.outcomes[Success]
 			from = []evidence{{batches: k.batches(nFailed, -1, -1), reach: math.NaN()}}
@@ -237,6 +236,10 @@ func (b *builder) objectives(r *Report, chk *checker, k *books) {
 		}
 		res.Holds = o.Reached(count, res.N)
 		s := judgeShare(count, res.N, from, o, b.confidence, len(chk.rules))
+		if s.verdict == Missed && k.undecided > 0 {
+			s.allowFor(k.undecided, count, res.N, o, b.confidence, len(chk.rules))
+		}
+		res.suffices = s.suffices(o)
 		res.Share, res.CI, res.Verdict = s.value, s.ci, s.verdict
 		res.Inflation, res.EffectiveN, res.Batches = s.phi, s.effective, s.batches
 		if o.Metric.Population() {

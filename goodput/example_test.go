@@ -139,7 +139,7 @@ func ExampleReport_warnings() {
 	}
 	for _, w := range acc.Report().Warnings {
 		switch {
-		case errors.Is(w, goodput.ErrFewRequests), errors.Is(w, goodput.ErrThinPercentile):
+		case errors.Is(w, goodput.ErrFewRequests), errors.Is(w, goodput.ErrThinPercentile), errors.Is(w, goodput.ErrSampleTooSmall):
 			fmt.Println("needs more requests:", w)
 		default:
 			fmt.Println(w)
@@ -147,6 +147,7 @@ func ExampleReport_warnings() {
 	}
 	// Output:
 	// needs more requests: sample too small for the percentile: p95 of 5 requests
+	// needs more requests: sample too small to tell: it takes about 73 requests like these to show e2e p95 < 2s
 	// needs more requests: few requests: below 20 the intervals take them as independent
 }
 

@@ -76,7 +76,8 @@ func rising(b []batch) bool {
 //	(1 − (1−p)^reach)ⁿ
 //
 // and if less of the distribution lies near 0, as where each request takes some time to serve, with less. One value alone,
-// or thousands that are alike, have to stay within 1/58 of the threshold of a P95; ten independent ones within 0.45.
+// or thousands that are alike, have to stay within 1/28 of the threshold of a P95 at α = 10 %; ten independent ones within
+// half of it.
 func (e evidence) farWithin(alpha float64) bool {
 	if !(e.reach >= 0 && e.reach < 1) {
 		return false

@@ -148,6 +148,8 @@ type ObjectiveResult struct {
 	// and absent from JSON, of any other metric and where no success has a speed.
 	AtLeast float64 `json:"at_least"`
 
+	suffices uint64 // see share.suffices
+
 	Missed    uint64  `json:"missed"`     // successes of the cohort that miss it, whatever else they miss
 	MissedRPS float64 `json:"missed_rps"` // the same of the flow, requests/s
 	Undefined uint64  `json:"undefined"`  // successes for which the metric is undefined, so that the rule for undefined values decided

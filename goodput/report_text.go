@@ -65,6 +65,9 @@ func (r *Report) verdictText() string {
 		return v
 	}
 	all := r.allObjectives()
+	if r.Undecided > 0 {
+		return fmt.Sprintf("%s (%s were cut off undecided)", v, figure.Count(r.Undecided)+" requests")
+	}
 	if slices.ContainsFunc(all, func(o objectiveOf) bool { return !o.Holds }) {
 		return v + " (the sample misses it)"
 	}
@@ -94,12 +97,24 @@ func (r *Report) goodputText() string {
 		return text + ": no request succeeded, " + r.failuresText()
 	}
 	if r.Flow.Ended > 0 {
-		text += " (" + figure.Share(float64(r.Flow.Good)/float64(r.Flow.Ended)) + " of throughput)"
+		text += " (" + figure.Share(float64(r.Flow.Good)/float64(r.Flow.Ended)) + " of throughput" + r.mainLossText() + ")"
 	}
 	if r.OutputTPS > 0 {
 		text += ", " + of(r.TokenGoodputTPS, r.OutputTPS, "output tokens/s")
 	}
 	return text
+}
+
+// mainLossText names the failure that most of the lost requests were lost to, where they were not lost to lateness.
+func (r *Report) mainLossText() string {
+	causes := r.causes()
+	if len(causes) == 0 || 2*r.Lost[causes[0]] <= r.Flow.Ended-r.Flow.Good {
+		return ""
+	}
+	if o := r.commonest(); o == 0 || o.String() != causes[0] {
+		return ""
+	}
+	return ", most lost to " + causes[0]
 }
 
 // failuresText is what requests ended with where none of them succeeded: the most frequent outcomes, and what was said of

@@ -3,6 +3,7 @@ package goodput
 import (
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/goodputkit/goodputkit/slo"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -236,7 +237,7 @@ func judgeShare(count, n uint64, from []evidence, o slo.Objective, confidence fl
 	far := false
 	for _, e := range from {
 		far = far || farFrom(e.batches, o, strict)
-		if e.farWithin(1 - confidence) {
+		if e.farWithin(2 * (1 - confidence)) {
 			e = e.withoutValues()
 		}
 		inf := inflate(e.batches)
@@ -278,6 +279,48 @@ func (s *share) decide(n, t, strict float64, o slo.Objective) {
 	case wide[1] < target:
 		s.verdict = Missed
 	}
+}
+
+// allowFor takes "missed" back where it would not be said if each of the requests that were cut off undecided had been
+// good.
+func (s *share) allowFor(undecided, count, n uint64, o slo.Objective, confidence float64, m int) {
+	best := min(count+undecided, n)
+	if o.Metric == slo.ErrorRate {
+		best = count - min(undecided, count)
+	}
+	independent := s.effective
+	if math.IsNaN(independent) {
+		independent = minSample - 1
+	}
+	strict := normalQuantile(1 - (1-confidence)/float64(m))
+	if !short(wilson(float64(best)/float64(n), independent, strict), o) {
+		s.verdict = Inconclusive
+	}
+}
+
+// suffices is how many requests with the same share and the same likeness of neighbours would have met the target; 0: no
+// number would have, or nothing is known.
+func (s *share) suffices(o slo.Objective) uint64 {
+	if s.verdict != Inconclusive || !(s.phi >= 1) && !s.fewSamples {
+		return 0
+	}
+	z := normalQuantile(0.95)
+	met := func(n float64) bool {
+		ci := wilson(s.value, n, z)
+		if o.Metric == slo.ErrorRate {
+			return ci[1] <= targetOf(o)
+		}
+		return ci[0] >= targetOf(o)
+	}
+	const most = 1e9
+	if !met(most) {
+		return 0
+	}
+	n := sort.Search(most, func(n int) bool { return n > 0 && met(float64(n)) })
+	if s.fewSamples {
+		return uint64(n)
+	}
+	return uint64(math.Ceil(float64(n) * s.phi))
 }
 
 // targetOf is what the share of an objective is held against.

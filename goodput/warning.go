@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/goodputkit/goodputkit/internal/figure"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -14,6 +15,8 @@ var (
 	// ErrRunTooShort: neighbours are too much alike for a verdict, as where latency drifts or swings over the whole run. A run
 	// several times as long as that has one, and so has one whose values are far within their thresholds.
 	ErrRunTooShort = errors.New("run too short for its load")
+	// ErrSampleTooSmall: the sample holds an objective, and has too few requests to show that the system does.
+	ErrSampleTooSmall = errors.New("sample too small to tell")
 	// ErrFewRequests: below 20 requests there is no telling whether they are independent.
 	ErrFewRequests = errors.New("few requests")
 	// ErrNoRequests: nothing started in the window.
@@ -34,7 +37,7 @@ var (
 	ErrTooManyClasses = errors.New("too many classes")
 )
 
-var warningKinds = []error{ErrRunTooShort, ErrFewRequests, ErrNoRequests, ErrNoWindow, ErrWindowEndedLate, ErrThinPercentile,
+var warningKinds = []error{ErrRunTooShort, ErrSampleTooSmall, ErrFewRequests, ErrNoRequests, ErrNoWindow, ErrWindowEndedLate, ErrThinPercentile,
 	ErrUndefined, ErrUsageBelow, ErrRecords, ErrTooManyClasses}
 
 // parsedWarning is a warning read from a report file.
@@ -61,8 +64,13 @@ func (r *Report) warnings() (w []error) {
 	if r.Offered == 0 {
 		w = append(w, ErrNoRequests)
 	}
-	short, few := "", false
+	short, few, holds := "", false, true
+	var most ObjectiveResult // the one that takes most requests
 	for _, o := range r.Objectives {
+		if o.suffices > max(most.suffices, o.N) {
+			most = o
+		}
+		holds = holds && o.Holds
 		if o.Verdict == Inconclusive && o.Batches == 0 && r.Offered >= minSample && short == "" {
 			short = o.Objective.String()
 		}
@@ -77,6 +85,10 @@ func (r *Report) warnings() (w []error) {
 	if short != "" {
 		w = append(w, fmt.Errorf("%w: neighbours among its %d requests are too much alike to form %d independent batches, as where latency drifts over the whole run (%s)",
 			ErrRunTooShort, r.Offered, minBatches, short))
+	}
+	if holds && most.suffices > 0 {
+		w = append(w, fmt.Errorf("%w: it takes about %s requests like these to show %s", ErrSampleTooSmall, figure.Count(most.suffices),
+			most.Objective))
 	}
 	if few {
 		w = append(w, fmt.Errorf("%w: below %d the intervals take them as independent", ErrFewRequests, minSample))

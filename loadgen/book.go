@@ -68,10 +68,11 @@ func newBook(p Plan, d Description, start time.Time, r *readers) (*Book, error) 
 	if err := p.checkGives(d); err != nil {
 		return nil, err
 	}
+	load := p.load()
 	p = p.withDefaults()
 	b := &Book{plan: p, desc: d, start: start, now: start, ticks: newTicker(&p, start), newCall: func() *Call { return new(Call) }}
 	var err error
-	if b.tally, err = newTally(&b.plan, d, start); err != nil {
+	if b.tally, err = newTally(&b.plan, d, load, start); err != nil {
 		return nil, err
 	}
 	b.sched = newSchedule(&b.plan, start, r)

@@ -92,10 +92,10 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// load is what was asked for, and what the limit of requests in flight held back.
-func (t *tally) load() *goodput.Load {
+// loadResult is what was asked for, and what the limit of requests in flight held back.
+func (t *tally) loadResult() *goodput.Load {
 	p := t.plan
-	return &goodput.Load{Plan: p.load(), Closed: p.Arrivals == nil, MaxInFlight: p.MaxInFlight, Wait: percentilesOf(t.lags.waits)}
+	return &goodput.Load{Plan: t.load, Closed: p.Arrivals == nil, MaxInFlight: p.MaxInFlight, Wait: percentilesOf(t.lags.waits)}
 }
 
 // tightest is the tightest threshold on one of these metrics, in s; +Inf: there is none.
@@ -141,7 +141,7 @@ func (t *tally) health(took time.Duration) *goodput.ClientHealth {
 	h := &goodput.ClientHealth{
 		Verdict: goodput.Valid, Offered: t.offered, Sent: t.sent - l.exhausted, Retried: t.retried,
 		LagP50: values.Quantile(0.5), LagP99: values.Quantile(0.99), LagMax: values.Max(),
-		Network: t.network.result(), Load: t.load(), InFlight: t.flight.result(took, t.plan.Concurrency),
+		Network: t.network.result(), Load: t.loadResult(), InFlight: t.flight.result(took, t.plan.Concurrency),
 	}
 	j := judge{h}
 	if due, sent := l.due.Sub(t.start), l.sent.Sub(t.start); due > 0 && sent-due > undeliveredLag && t.plan.Arrivals != nil {

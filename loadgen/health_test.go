@@ -119,7 +119,7 @@ func TestHealthThresholds(t *testing.T) {
 		{"all stolen", open, cpu(0, 0, 400*sec), goodput.Suspect, "100 % of the time of the host's CPUs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tally, err := newTally(&c.plan, Description{}, start)
+			tally, err := newTally(&c.plan, Description{}, "", start)
 			require.NoError(t, err)
 			tally.sent = 1
 			c.set(tally)
@@ -134,7 +134,7 @@ func TestHealthThresholds(t *testing.T) {
 		})
 	}
 	// The worst of several is the verdict, and all are said.
-	tally, err := newTally(&open, Description{}, start)
+	tally, err := newTally(&open, Description{}, "", start)
 	require.NoError(t, err)
 	tally.sent = 1
 	lag(1)(tally)
@@ -167,7 +167,7 @@ func TestTightest(t *testing.T) {
 // The other way round: health that nothing is known against says nothing, and has figures.
 func TestHealthOfASoundClient(t *testing.T) {
 	p := Plan{SLO: e2e, Arrivals: Constant{Rate: 1}}
-	tally, err := newTally(&p, Description{}, time.Unix(0, 0))
+	tally, err := newTally(&p, Description{}, "", time.Unix(0, 0))
 	require.NoError(t, err)
 	tally.machine = watched(0, 0, 0)
 	h := tally.health(100 * time.Second)

@@ -236,10 +236,13 @@ func mix(seed uint64) uint64 {
 	return max(1, z^z>>31)
 }
 
-// load is the plan's load, for people.
+// load is the load of a plan that was asked for, for people.
 func (p *Plan) load() string {
 	if p.Arrivals != nil {
 		s := p.Arrivals.String()
+		if full := p.withDefaults(); full.Arrivals.String() != s {
+			s += fmt.Sprintf(", plan's seed %d", p.Seed)
+		}
 		if p.MaxInFlight > 0 {
 			s += fmt.Sprintf(", at most %d in flight, else %v", p.MaxInFlight, p.Overflow)
 		}

@@ -16,6 +16,7 @@ import (
 // no later than the last request starts, but a client that is late can see a request end before it has started all that
 // were due until then: such a record is held until the schedule has come so far.
 type tally struct {
+	load  string // what was asked for, for people
 	plan  *Plan
 	start time.Time
 	acc   *goodput.Accumulator // nil until the window's beginning is known
@@ -39,8 +40,8 @@ type tally struct {
 	broken                        atomic.Pointer[error] // the first error of writing records
 }
 
-func newTally(p *Plan, d Description, start time.Time) (*tally, error) {
-	t := &tally{plan: p, start: start, lags: newLags(start), flight: flight{at: start}}
+func newTally(p *Plan, d Description, load string, start time.Time) (*tally, error) {
+	t := &tally{plan: p, load: load, start: start, lags: newLags(start), flight: flight{at: start}}
 	if p.Progress != nil {
 		t.judge = goodput.NewJudge(p.SLO, p.Classes)
 	}
@@ -52,7 +53,7 @@ func newTally(p *Plan, d Description, start time.Time) (*tally, error) {
 	}
 	t.spool, _ = p.Records.(*spool)
 	h := goodput.RecordsHeader{Start: start, SLO: p.SLO, Classes: p.Classes, About: map[string]string{}}
-	h.About["load"] = p.load()
+	h.About["load"] = load
 	if d.Name != "" {
 		h.About["target"] = clean(d.Name)
 	}

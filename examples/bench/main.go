@@ -11,7 +11,7 @@
 // Its exit status says what came of it (go run makes 1 of each but 0):
 //
 //	0  the SLO is met
-//	1  the endpoint could not be reached, or no request was answered as it should be: a wrong address, key or protocol
+//	1  the endpoint could not be reached, or it, the key or the protocol is a wrong one: no request got an answer to be judged
 //	2  options that cannot be meant; nothing was sent
 //	3  the SLO is missed
 //	4  the verdict is inconclusive, there is no data, or the client was too busy for its figures to be believed
