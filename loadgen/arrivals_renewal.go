@@ -86,13 +86,15 @@ func (w Weibull) String() string {
 // Validate refuses a rate that is none.
 func (p Poisson) Validate() error { return positive("Poisson.Rate", p.Rate) }
 
-// Validate refuses a rate or a burstiness that is none.
+// Validate refuses a rate or a burstiness that is none. One below 0.01 is refused too: most of its gaps would be below a
+// nanosecond, and any number of requests would arrive in one instant.
 func (g Gamma) Validate() error {
 	if err := positive("Gamma.Rate", g.Rate); err != nil {
 		return err
 	}
-	if err := positive("Gamma.Burstiness", g.Burstiness); err != nil {
-		return fmt.Errorf("%w (1 is Poisson)", err)
+	const least, most = 0.01, 1e9
+	if !(g.Burstiness >= least && g.Burstiness <= most) {
+		return fmt.Errorf("Gamma.Burstiness is %v, not between %v and %g (1 is Poisson)", g.Burstiness, least, most)
 	}
 	return nil
 }

@@ -313,6 +313,8 @@ func TestArrivalsRefuse(t *testing.T) {
 		{Weibull{1, 0, 0}, "Weibull.Shape is 0, not between 0.1 and 1000 (1 is Poisson)"},
 		{Weibull{1, inf, 0}, "Weibull.Shape is +Inf"},
 		{Weibull{1, nan, 0}, "Weibull.Shape is NaN"},
+		{Gamma{1, 1e-3, 0}, "Gamma.Burstiness is 0.001, not between 0.01 and 1e+09 (1 is Poisson)"},
+		{Gamma{1, nan, 0}, "Gamma.Burstiness is NaN"},
 		{MMPP{Quiet: Step{-1, sec}, Burst: Step{1, sec}}, "MMPP.Quiet.Rate is -1"},
 		{MMPP{Quiet: Step{1, sec}, Burst: Step{inf, sec}}, "MMPP.Burst.Rate is +Inf"},
 		{MMPP{Quiet: Step{1, 0}, Burst: Step{1, sec}}, "MMPP.Quiet.For is 0s"},
