@@ -393,3 +393,21 @@ func TestHowManySuffice(t *testing.T) {
 	assert.Contains(t, perfect("e2e p95 < 5s", 10).String(), "73 requests")
 	assert.False(t, hasWarning(perfect("e2e p95 < 5s", 100), ErrSampleTooSmall))
 }
+
+// Each objective on a request's values is judged by the batches of these values.
+func TestEachObjectiveHasItsEvidence(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("ttft p95 < 1s, ttfo p95 < 1s, tpot p95 < 1s, itl p95 < 1s, e2e p95 < 10s, speed p95 >= 1tok/s, " +
+		"lag p95 < 1s, service_ttft p95 < 1s, service_e2e p95 < 10s, x_a p95 < 10"))
+	rng := rand.New(rand.NewPCG(8, 8))
+	for i := range 1000 {
+		step := time.Duration(10+rng.IntN(10)) * ms
+		at := time.Duration(50+rng.IntN(50)) * ms
+		a.Observe(&Record{Start: epoch.Add(time.Duration(i) * 100 * ms), Sent: time.Duration(rng.IntN(10)) * ms, FirstByte: at, End: at + 2*step,
+			Tokens: []Token{{at, 1}, {at + step, 1}, {at + 2*step, 1}}, Outcome: Success, Custom: map[slo.Metric]float64{"x_a": rng.Float64()}})
+	}
+	r := a.Report()
+	for _, o := range r.Objectives {
+		assert.Equal(t, Met, o.Verdict, o.Objective)
+		assert.True(t, o.Batches >= minBatches && o.Batches <= maxSlices, "%v: %d batches", o.Objective, o.Batches)
+	}
+}
