@@ -494,6 +494,53 @@ func TestSecrets(t *testing.T) {
 	assert.Equal(t, "got [redacted]", rec.Detail)
 }
 
+// Whatever a server makes of what it heard, and whoever finds it broken: the key and the text are in no record, a redirect's
+// target included, and each answer comes to an end.
+func TestSecretsInBrokenAnswers(t *testing.T) {
+	const key, text = "sk-0123456789abcdef", "what my neighbour said"
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for name, answer := range map[string]string{
+		"no HTTP":              key + " " + text + "\r\n\r\n",
+		"status line":          "HTTP/1.1 " + key + "\r\n\r\n",
+		"header line":          ok + key + "\r\n\r\n",
+		"header without end":   ok + strings.Repeat("X-A: "+key+"\r\n", 20_000),
+		"length":               ok + "Content-Length: " + key + "\r\n\r\n",
+		"length too long":      ok + "Content-Length: 1000\r\n\r\n" + key,
+		"two lengths":          ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n" + key,
+		"transfer encoding":    ok + "Transfer-Encoding: " + key + "\r\n\r\n" + key,
+		"chunk":                ok + "Transfer-Encoding: chunked\r\n\r\n" + key + "\r\n",
+		"chunk without end":    ok + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n" + key,
+		"trailers without end": ok + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n" + strings.Repeat("X-A: "+key+"\r\n", 20_000),
+		"content encoding":     ok + "Content-Encoding: " + key + "\r\n\r\n" + key,
+		"no gzip":              ok + "Content-Encoding: gzip\r\n\r\n" + key,
+		"early hints":          strings.Repeat("HTTP/1.1 103 Early Hints\r\nX-A: "+key+"\r\n\r\n", 20_000),
+		"redirect to no URL":   "HTTP/1.1 307 OK\r\nLocation: http://%zz" + key + "\r\nContent-Length: 0\r\n\r\n",
+		"redirect elsewhere":   "HTTP/1.1 307 OK\r\nLocation: http://me:" + key + "@127.0.0.1:1/" + key + "?k=" + key + "\r\nContent-Length: 0\r\n\r\n",
+		"redirect to a scheme": "HTTP/1.1 307 OK\r\nLocation: " + key + "://h/\r\nContent-Length: 0\r\n\r\n",
+		"redirects in a ring":  "HTTP/1.1 307 OK\r\nLocation: /" + key + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		"status with text":     "HTTP/1.1 401 " + key + "\r\n\r\n" + `{"error":{"message":"` + key + ` \u0077hat my neighbour said"}}`,
+	} {
+		u := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			c, _, err := http.NewResponseController(w).Hijack()
+			if assert.NoError(t, err) {
+				io.WriteString(c, answer)
+				c.Close()
+			}
+		})
+		for _, stream := range []Stream{NoStream, SSE, Lines} {
+			for _, redirects := range []bool{false, true} {
+				rec := do(t, target(t, Config{URL: u + "/?key=" + key, Header: http.Header{"X-Api-Key": {key}}, Body: []byte(text), Stream: stream, Redirects: redirects}))
+				line, err := rec.MarshalJSON()
+				require.NoError(t, err)
+				assert.NotEqual(t, goodput.Success, rec.Outcome, name)
+				assert.NotContains(t, string(line), "0123456789", name)
+				assert.NotContains(t, string(line), "neighbour", name)
+			}
+		}
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	tgt := target(t, Config{URL: "http://user:secret@h:1/a?key=secret"})
 	d := tgt.Describe()
