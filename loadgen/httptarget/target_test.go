@@ -497,7 +497,7 @@ func TestSecrets(t *testing.T) {
 // Whatever a server makes of what it heard, and whoever finds it broken: the key and the text are in no record, a redirect's
 // target included, and each answer comes to an end.
 func TestSecretsInBrokenAnswers(t *testing.T) {
-	const key, text = "sk-0123456789abcdef", "what my neighbour said"
+	const key, text = "q0123456789abcdef", "what my neighbour said" // a key that does not look like one
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, answer := range map[string]string{
 		"no HTTP":              key + " " + text + "\r\n\r\n",
