@@ -91,9 +91,8 @@ func (q *queue) Stop(now time.Time, c *loadgen.Call) *goodput.Record {
 
 // system is a queue with its truth in closed form.
 type system struct {
-	name    string
-	servers int
-	service func(seed uint64) func() time.Duration
+	name string
+	make func(seed uint64) loadgen.System
 	// beyond is P(sojourn > t) at an arrival rate, in the steady state.
 	beyond func(lambda, t float64) float64
 	most   float64 // capacity, requests/s
@@ -101,7 +100,7 @@ type system struct {
 
 func (s system) runner() loadgen.Runner {
 	return func(ctx context.Context, p loadgen.Plan) (*loadgen.Result, error) {
-		return loadgen.Simulate(ctx, p, loadgen.Description{}, &queue{servers: s.servers, service: s.service(p.Seed)})
+		return loadgen.Simulate(ctx, p, loadgen.Description{}, s.make(p.Seed))
 	}
 }
 
@@ -111,7 +110,7 @@ func (s system) threshold(lambda, p float64) float64 {
 	for s.beyond(lambda, hi) > 1-p {
 		hi *= 2
 	}
-	for range 200 {
+	for range 60 {
 		if mid := (lo + hi) / 2; s.beyond(lambda, mid) > 1-p {
 			lo = mid
 		} else {
@@ -121,22 +120,25 @@ func (s system) threshold(lambda, p float64) float64 {
 	return hi
 }
 
-func exponential(mu float64) func(uint64) func() time.Duration {
-	return func(seed uint64) func() time.Duration {
-		r := rand.New(rand.NewPCG(seed, 1))
-		return func() time.Duration { return time.Duration(r.ExpFloat64() / mu * 1e9) }
-	}
+func exponential(mu float64, seed uint64) func() time.Duration {
+	r := rand.New(rand.NewPCG(seed, 1))
+	return func() time.Duration { return time.Duration(r.ExpFloat64() / mu * 1e9) }
+}
+
+// fifo are queues of so many servers with exponential service times.
+func fifo(servers int, mu float64) func(uint64) loadgen.System {
+	return func(seed uint64) loadgen.System { return &queue{servers: servers, service: exponential(mu, seed)} }
 }
 
 // mm1: the sojourn is exponential with rate μ − λ.
 func mm1(mu float64) system {
-	return system{"M/M/1", 1, exponential(mu), func(lambda, t float64) float64 { return math.Exp(-(mu - lambda) * t) }, mu}
+	return system{"M/M/1", fifo(1, mu), func(lambda, t float64) float64 { return math.Exp(-(mu - lambda) * t) }, mu}
 }
 
 // mmc: a request waits with Erlang's C(c, λ/μ), and then for an exponential time with rate θ = cμ − λ; the sojourn is that
 // and the service (D. Gross, C. Harris, "Fundamentals of Queueing Theory", section 2.3).
 func mmc(c int, mu float64) system {
-	return system{"M/M/c", c, exponential(mu), func(lambda, t float64) float64 {
+	return system{"M/M/c", fifo(c, mu), func(lambda, t float64) float64 {
 		a, b := lambda/mu, 1.0
 		for i := 1; i <= c; i++ { // Erlang's B by its recursion
 			b = a * b / (float64(i) + a*b)
@@ -154,8 +156,8 @@ func mmc(c int, mu float64) system {
 //
 // (A. K. Erlang, "The theory of probabilities and telephone conversations"; C. D. Crommelin, 1932, has it for c servers).
 func md1(d float64) system {
-	return system{"M/D/1", 1, func(uint64) func() time.Duration {
-		return func() time.Duration { return time.Duration(d * 1e9) }
+	return system{"M/D/1", func(uint64) loadgen.System {
+		return &queue{servers: 1, service: func() time.Duration { return time.Duration(d * 1e9) }}
 	}, func(lambda, t float64) float64 {
 		if t < d {
 			return 1

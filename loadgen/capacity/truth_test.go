@@ -31,6 +31,7 @@ func truths() (all []truth) {
 		duration time.Duration
 	}{
 		{mm1(100), 0.7, 10 * time.Minute}, {mmc(4, 25), 0.8, 10 * time.Minute}, {md1(0.01), 0.8, 10 * time.Minute},
+		{ps(100), 0.7, 10 * time.Minute},
 		{mm1(100), 0.9, time.Hour},
 	} {
 		for _, p := range []float64{90, 95, 99} {
@@ -66,7 +67,13 @@ func TestClosedForms(t *testing.T) {
 	assert.InEpsilon(t, mm1(100).threshold(70, 0.95), mmc(1, 100).threshold(70, 0.95), 1e-9, "M/M/c of one server is M/M/1")
 	// Of M/D/1 P(W = 0) = 1 − ρ, and up to one service time P(W ≤ t) = (1−ρ)·e^{λt}.
 	assert.InEpsilon(t, 1-(1-0.8)*math.Exp(80*0.005), md1(0.01).beyond(80, 0.015), 1e-9)
-	for _, q := range truths()[:9] {
+	// Of processor sharing the mean is that of M/M/1, 1/(μ−λ), whoever is first served.
+	mean, sharing := 0.0, ps(100)
+	for t := 0.001; t < 1; t += 0.002 {
+		mean += 0.002 * sharing.beyond(70, t)
+	}
+	assert.InEpsilon(t, 1.0/30, mean, 1e-3)
+	for _, q := range truths()[:12] {
 		if q.percentile != 95 || raceEnabled {
 			continue
 		}
@@ -153,7 +160,7 @@ func TestLine(t *testing.T) {
 	if raceEnabled {
 		t.Skip("millions of events")
 	}
-	for _, q := range truths()[:9] {
+	for _, q := range truths()[:12] {
 		if q.percentile == 90 {
 			n := atTheLine(t, q, 30*time.Second, 60)
 			assert.LessOrEqual(t, n[goodput.Met], 8, "%v: %v", q, n)
@@ -166,7 +173,7 @@ func TestLine(t *testing.T) {
 //
 //	go test ./loadgen/capacity -run xxx -bench Line -benchtime 1000x
 func BenchmarkLine(b *testing.B) {
-	for _, q := range truths()[:9] {
+	for _, q := range truths()[:12] {
 		b.Run(q.String(), func(b *testing.B) {
 			n := atTheLine(b, q, time.Minute, b.N)
 			b.ReportMetric(100*float64(n[goodput.Met])/float64(b.N), "%met")
