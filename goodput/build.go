@@ -227,7 +227,7 @@ func (b *builder) objectives(r *Report, chk *checker, k *books) {
 		switch o.Metric {
 		case slo.ErrorRate:
 			count = k.offered - k.outcomes[Success]
-			from = []evidence{{batches: k.batches(nFailed, -1, -1), reach: math.NaN()}}
+			from = []evidence{{batches: k.batches(nFailed, -1, -1), reach: math.NaN(), spread: math.NaN()}}
 		case slo.Attainment:
 			count = k.good
 			from = k.evidenceOfGood(chk, o.Threshold.Limit)

@@ -8,6 +8,7 @@ type evidence struct {
 	batches []batch
 	reach   float64 // the greatest value over the threshold (of speed the threshold over the least); NaN: not known
 	p       float64
+	spread  float64 // from the least value to the greatest, over what is left from there to the threshold; NaN: not known
 }
 
 // withoutValues is e with nothing but its share.
@@ -16,14 +17,14 @@ func (e evidence) withoutValues() evidence {
 	for i, one := range e.batches {
 		b[i] = batch{n: one.n, y: one.y}
 	}
-	return evidence{batches: b, reach: math.NaN()}
+	return evidence{batches: b, reach: math.NaN(), spread: math.NaN()}
 }
 
 // evidence is what objective i is judged by.
 func (k *books) evidence(chk *checker, i int) evidence {
 	rule := &chk.rules[i]
 	return evidence{k.batches(k.slices.within(i), k.slices.excluded(i), k.seriesOf(rule.metric)), k.reach(rule),
-		targetOf(chk.slo.Objectives[i])}
+		targetOf(chk.slo.Objectives[i]), k.spread(rule)}
 }
 
 // evidenceOfGood is what the share of good requests is judged by: one piece for each objective that decides whether a
@@ -31,21 +32,21 @@ func (k *books) evidence(chk *checker, i int) evidence {
 // target; 0: against each objective's own. Where classes have objectives of their own (nil), e2e has to do.
 func (k *books) evidenceOfGood(chk *checker, target float64) (all []evidence) {
 	if chk == nil {
-		return []evidence{{batches: k.batches(nGood, -1, 0), reach: math.NaN()}}
+		return []evidence{{batches: k.batches(nGood, -1, 0), reach: math.NaN(), spread: math.NaN()}}
 	}
 	for i := range chk.rules {
 		rule := &chk.rules[i]
 		if rule.kind.population() {
 			continue
 		}
-		one := evidence{k.batches(nGood, -1, k.seriesOf(rule.metric)), k.reach(rule), target}
+		one := evidence{k.batches(nGood, -1, k.seriesOf(rule.metric)), k.reach(rule), target, k.spread(rule)}
 		if target == 0 {
 			one.p = targetOf(chk.slo.Objectives[i])
 		}
 		all = append(all, one)
 	}
 	if all == nil {
-		all = []evidence{{batches: k.batches(nGood, -1, -1), reach: math.NaN()}}
+		all = []evidence{{batches: k.batches(nGood, -1, -1), reach: math.NaN(), spread: math.NaN()}}
 	}
 	return all
 }
@@ -93,4 +94,17 @@ func (k *books) reach(r *rule) float64 {
 		return limit / d.Min()
 	}
 	return d.Max() / limit
+}
+
+// spread is how far the values of a time reach from each other, in what is left of its threshold.
+func (k *books) spread(r *rule) float64 {
+	limit := float64(r.limit) / 1e9
+	if k.notes.Limits > 0 || r.kind == kCustom || r.kind == mSpeed {
+		return math.NaN()
+	}
+	d := k.distribution(int(r.kind))
+	if d == nil || d.Max() >= limit {
+		return math.NaN()
+	}
+	return (d.Max() - d.Min()) / (limit - d.Max())
 }

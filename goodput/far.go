@@ -78,12 +78,20 @@ func rising(b []batch) bool {
 // and if less of the distribution lies near 0, as where each request takes some time to serve, with less. One value alone,
 // or thousands that are alike, have to stay within 1/28 of the threshold of a P95 at α = 10 %; ten independent ones within
 // half of it.
+//
+// Values that hardly differ do not show what they would be distributed like: those that would have to move two hundred
+// times as far as they did in the whole run are far within too.
 func (e evidence) farWithin(alpha float64) bool {
+	if e.spread <= farSpread {
+		return true
+	}
 	if !(e.reach >= 0 && e.reach < 1) {
 		return false
 	}
 	return independentValues(e.batches)*math.Log1p(-math.Pow(1-e.p, e.reach)) <= math.Log(alpha)
 }
+
+const farSpread = 1.0 / 200
 
 // doubtful is by how much the number of independent values is taken to be overestimated: what few batches show of their
 // correlation is less than there is. With 4, an M/M/1 queue at the SLO line is "met" in no more than 5 % of short runs.

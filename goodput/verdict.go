@@ -237,10 +237,15 @@ func judgeShare(count, n uint64, from []evidence, o slo.Objective, confidence fl
 	far := false
 	for _, e := range from {
 		far = far || farFrom(e.batches, o, strict)
-		if e.farWithin(2 * (1 - confidence)) {
+		within := e.farWithin(2 * (1 - confidence))
+		if within {
 			e = e.withoutValues()
 		}
+		some := len(e.batches)
 		inf := inflate(e.batches)
+		if within && some >= fewBatches && some < minBatches && (count == 0 || count == n) {
+			inf = inflation{1, float64(some - 1), some} // as where workers begin in waves: the share varies as little as it can
+		}
 		worst.batches = min(worst.batches, inf.batches)
 		worst.phi, worst.freedom = max(worst.phi, inf.phi), min(worst.freedom, inf.freedom)
 	}

@@ -108,7 +108,7 @@ func TestJudgeShare(t *testing.T) {
 			}
 		}
 		rng.Shuffle(n, func(i, j int) { b[i], b[j] = b[j], b[i] })
-		return []evidence{{batches: b, reach: math.NaN()}}
+		return []evidence{{batches: b, reach: math.NaN(), spread: math.NaN()}}
 	}
 	judge := func(o slo.Objective, n, count int) Verdict {
 		return judgeShare(uint64(count), uint64(n), independent(n, count), o, 0.95, 1).verdict
@@ -328,8 +328,8 @@ func TestFarWithinIsMet(t *testing.T) {
 		burst.Observe(request(0, 2*time.Second))
 	}
 	assert.Equal(t, Missed, burst.Report().Verdict)
-	assert.False(t, evidence{reach: 2, p: 0.95}.farWithin(0.1))
-	one := evidence{batches: batchesOf(1, 0.5), p: 0.95}
+	assert.False(t, evidence{reach: 2, p: 0.95, spread: math.NaN()}.farWithin(0.1))
+	one := evidence{batches: batchesOf(1, 0.5), p: 0.95, spread: math.NaN()}
 	one.batches[0].x2 = 1 // some variance, which one batch cannot tell
 	for _, c := range []struct {
 		reach float64
@@ -410,4 +410,36 @@ func TestEachObjectiveHasItsEvidence(t *testing.T) {
 		assert.Equal(t, Met, o.Verdict, o.Objective)
 		assert.True(t, o.Batches >= minBatches && o.Batches <= maxSlices, "%v: %d batches", o.Objective, o.Batches)
 	}
+}
+
+// Workers whose answers take equally long begin in waves, of which a short run has few.
+func TestWavesFarWithinAreMet(t *testing.T) {
+	waves := func(n int, e2e time.Duration, fail bool) *Report {
+		a := NewAccumulator(slo.MustParse("e2e p95 < 5s"))
+		for i := range n {
+			r := request(time.Duration(i/16)*e2e, e2e+time.Duration(i%7)*ms)
+			if fail && i == n/2 {
+				r.Outcome = ServerError
+			}
+			a.Observe(r)
+		}
+		return a.Report()
+	}
+	assert.Equal(t, Met, waves(200, 700*ms, false).Verdict)
+	assert.Equal(t, 13, waves(200, 700*ms, false).Objectives[0].Batches)
+	assert.Equal(t, Inconclusive, waves(200, 700*ms, true).Verdict, "one failed: too few batches to tell how failures cluster")
+	assert.Equal(t, Inconclusive, waves(64, 700*ms, false).Verdict, "four waves")
+}
+
+// Values that drift by a two-hundredth of what is left to the threshold are far within it.
+func TestSpreadFarWithin(t *testing.T) {
+	drift := func(limit string) Verdict {
+		a := NewAccumulator(slo.MustParse("e2e p95 < " + limit))
+		for i := range 1000 {
+			a.Observe(request(time.Duration(i)*5*ms, 100*ms+time.Duration(i)*time.Microsecond)) // to 101 ms
+		}
+		return a.Report().Verdict
+	}
+	assert.Equal(t, Met, drift("305ms"))
+	assert.Equal(t, Inconclusive, drift("290ms"))
 }
