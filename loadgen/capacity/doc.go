@@ -51,7 +51,7 @@
 // The search ends when half of the interval is at most 3 % of the limit (WithPrecision) and four probes lie near it, or after
 // 15 probes (WithProbes). Where the curve falls from all to nothing between two rates, there is no line: then it bisects, and
 // the interval is the bracket of the verdicts. On queues whose limit is known in closed form the limit was within 3 % of it in
-// 95 of 100 searches or more, and covered by its interval in 90 or more; BenchmarkTruth has the figures. That takes a
+// 95 of 100 searches or more, and covered by its interval in 90 or more; docs/measurements.md has the figures. That takes a
 // Duration that is long enough for the system: at 90 % of its capacity a queue forgets its state only after hundreds of
 // service times, and a probe has to be as long as a hundred of those stretches.
 //
