@@ -124,7 +124,8 @@ func BenchmarkCoverage(b *testing.B) {
 	for _, c := range []struct {
 		rho float64
 		n   int
-	}{{0.7, 20_000}, {0.9, 100_000}, {0.9, 20_000}, {0.9, 5000}, {0.7, 2000}, {0.7, 500}, {0.3, 1000}} {
+	}{{0.7, 20_000}, {0.9, 100_000}, {0.9, 20_000}, {0.9, 5000}, {0.7, 2000}, {0.7, 500}, {0.3, 1000},
+		{0.9, 100}, {0.95, 300}, {0.95, 20_000}, {0.99, 300}, {0.99, 5000}} {
 		b.Run(fmt.Sprintf("rho=%v/n=%d", c.rho, c.n), func(b *testing.B) {
 			for b.Loop() {
 				covered, met, missed, short := coverage(c.rho, c.n, 1000)

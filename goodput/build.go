@@ -239,7 +239,7 @@ func (b *builder) objectives(r *Report, chk *checker, k *books) {
 		if s.verdict == Missed && k.undecided > 0 {
 			s.allowFor(k.undecided, count, res.N, o, b.confidence, len(chk.rules))
 		}
-		res.suffices = s.suffices(o)
+		res.suffices = s.suffices(o, b.confidence)
 		res.Share, res.CI, res.Verdict = s.value, s.ci, s.verdict
 		res.Inflation, res.EffectiveN, res.Batches = s.phi, s.effective, s.batches
 		if o.Metric.Population() {

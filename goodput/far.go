@@ -91,6 +91,7 @@ func (e evidence) farWithin(alpha float64) bool {
 	return independentValues(e.batches)*math.Log1p(-math.Pow(1-e.p, e.reach)) <= math.Log(alpha)
 }
 
+// farSpread is the two-hundredth of that.
 const farSpread = 1.0 / 200
 
 // doubtful is by how much the number of independent values is taken to be overestimated: what few batches show of their

@@ -305,11 +305,11 @@ func (s *share) allowFor(undecided, count, n uint64, o slo.Objective, confidence
 
 // suffices is how many requests with the same share and the same likeness of neighbours would have met the target; 0: no
 // number would have, or nothing is known.
-func (s *share) suffices(o slo.Objective) uint64 {
+func (s *share) suffices(o slo.Objective, confidence float64) uint64 {
 	if s.verdict != Inconclusive || !(s.phi >= 1) && !s.fewSamples {
 		return 0
 	}
-	z := normalQuantile(0.95)
+	z := normalQuantile(confidence)
 	met := func(n float64) bool {
 		ci := wilson(s.value, n, z)
 		if o.Metric == slo.ErrorRate {
