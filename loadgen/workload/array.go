@@ -40,13 +40,28 @@ func (s *source) eachElement(f visit) error {
 	if _, err := a.dec.Token(); err != nil { // the other bracket
 		return a.fail(err)
 	}
-	if _, err := a.dec.Token(); err != io.EOF {
-		if err == nil {
-			err = errors.New("something follows the JSON array")
+	return a.end()
+}
+
+// end reads what follows the array, which is to be white space alone.
+func (a *array) end() error {
+	rest, buf := a.unread(), make([]byte, 512)
+	for {
+		if rest = bytes.TrimLeft(rest, " \t\r\n"); len(rest) > 0 {
+			return a.s.fail(a.line(rest), errors.New("something follows the JSON array"))
 		}
-		return a.fail(err)
+		n, err := a.take(buf)
+		if rest = buf[:n]; n > 0 {
+			continue
+		}
+		switch err {
+		case nil:
+		case io.EOF:
+			return nil
+		default:
+			return a.s.fail(a.line(nil), err)
+		}
 	}
-	return nil
 }
 
 // Read is what the decoder reads from. The decoder only asks for more while the element that it is at is not complete,
@@ -55,6 +70,11 @@ func (a *array) Read(p []byte) (int, error) {
 	if a.read-a.dec.InputOffset() > int64(a.s.maxLine) {
 		return 0, a.s.tooLong()
 	}
+	return a.take(p)
+}
+
+// take reads and counts.
+func (a *array) take(p []byte) (int, error) {
 	n, err := a.s.r.Read(p)
 	a.read += int64(n)
 	a.lines += bytes.Count(p[:n], []byte{'\n'})

@@ -156,11 +156,12 @@ func TestArraysAreRefused(t *testing.T) {
 		"[" + ok + ",\n" + ok + ",\n\n]": "p:4: invalid character ']'",
 		"[\n" + ok + ",\n{\"prompt\":\n'a'},\n" + ok + "]":               "p:4: invalid character '\\'' looking for beginning of value",
 		"[\n" + ok + ",\n" + ok + ",\n\n{\"prompt\": \"a\"\n,\n,}\n, 5]": "p:7: invalid character ','",
-		"[" + ok + "\n}":    "p:2: invalid character '}' after array element",
-		"[" + ok + "]\n\n5": "p:3: something follows the JSON array",
-		"[" + ok + "]\n]":   "p:2: invalid character ']' looking for beginning of value",
-		"[\n5]":             "p:2: is not a JSON object",
-		"\n\n[]":            "p: holds no request",
+		"[" + ok + "\n}":        "p:2: invalid character '}' after array element",
+		"[" + ok + "]\n\n5":     "p:3: something follows the JSON array",
+		"[" + ok + "]\n]":       "p:2: something follows the JSON array",
+		"[" + ok + "]\n[\n[\n5": "p:2: something follows the JSON array",
+		"[\n5]":                 "p:2: is not a JSON object",
+		"\n\n[]":                "p: holds no request",
 	} {
 		for _, r := range []func() error{
 			func() error { _, err := ReadPrompts("p", strings.NewReader(text)); return err },
