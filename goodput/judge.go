@@ -65,17 +65,29 @@ func (j Judgement) Undefined(i int) bool { return i >= 0 && i < 64 && j.undefine
 
 // Judge decides one record.
 func (j *Judge) Judge(r *Record) Judgement {
-	c, s := j.checker(r.Class), measure(r)
+	s := measure(r)
+	return j.judge(&s, r)
+}
+
+// Measure decides one record, and gives the values that it was decided by: what Judge and [Record.Measure] give, from
+// one pass over the record.
+func (j *Judge) Measure(r *Record) (Judgement, Values) {
+	s := measure(r)
+	return j.judge(&s, r), Values{s, r.Custom}
+}
+
+func (j *Judge) judge(s *sample, r *Record) Judgement {
+	c := j.checker(r.Class)
 	v := Judgement{First: -1}
 	switch r.Outcome {
 	case Success:
-		by := c.judge(&s, r)
+		by := c.judge(s, r)
 		v.missed, v.undefined = by.missed(c), by.undefined
 		if v.Good = v.missed == 0; !v.Good {
 			v.First = bits.TrailingZeros64(v.missed)
 		}
 	case Unfinished:
-		v.Undecided = c.undecided(&s, r)
+		v.Undecided = c.undecided(s, r)
 	}
 	return v
 }

@@ -210,25 +210,48 @@ func seconds(ns int64) float64 {
 // Value is the record's value of a metric in the metric's unit (see package slo), and whether it has one: an undefined
 // or unknown value is absent and never 0. For itl it is the worst step, on which a request is judged. error_rate and
 // attainment are of a population and so no record's. A custom value that is NaN or infinite is absent. Times that
-// cannot be meant are read as [Accumulator.Observe] says.
+// cannot be meant are read as [Accumulator.Observe] says. Who wants several values takes [Record.Measure].
 func (r *Record) Value(m slo.Metric) (float64, bool) {
-	if k, ok := kindOf(m); ok {
-		if k == kCustom {
-			return r.custom(m)
-		}
-		if k.population() {
-			return 0, false
-		}
-		s := measure(r)
-		if v := s.value(int(k)); v != absent {
-			return v, true
-		}
-	}
-	return 0, false
+	v := r.Measure()
+	return v.Value(m)
 }
 
-func (r *Record) custom(m slo.Metric) (float64, bool) {
-	v, ok := r.Custom[m]
+// Values are the metrics and the token counts of one record, from one pass over it. They share the record's Custom.
+type Values struct {
+	s      sample
+	custom map[slo.Metric]float64
+}
+
+// Measure reads the record once. What cannot be meant is put right as [Accumulator.Observe] says. It allocates nothing.
+func (r *Record) Measure() Values { return Values{measure(r), r.Custom} }
+
+// Value is the value of a metric, as [Record.Value] gives it.
+func (v *Values) Value(m slo.Metric) (float64, bool) {
+	k, ok := kindOf(m)
+	switch {
+	case !ok || k.population():
+		return 0, false
+	case k == kCustom:
+		return customOf(v.custom, m)
+	}
+	x := v.s.value(int(k))
+	if x == absent {
+		return 0, false
+	}
+	return x, true
+}
+
+// InputTokens is how many tokens the request had, as the server counted them; 0: nobody said.
+func (v *Values) InputTokens() int { return int(v.s.in) }
+
+// OutputTokens is N of the definitions, how many tokens were generated: the server's count or, where there is none or it is
+// below the tokens that were seen, those. 0: nobody knows.
+func (v *Values) OutputTokens() int { return int(v.s.n) }
+
+func (r *Record) custom(m slo.Metric) (float64, bool) { return customOf(r.Custom, m) }
+
+func customOf(custom map[slo.Metric]float64, m slo.Metric) (float64, bool) {
+	v, ok := custom[m]
 	if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, false
 	}

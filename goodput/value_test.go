@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -81,4 +82,26 @@ func TestValueOfWhatCannotBeMeant(t *testing.T) {
 	s = measure(&Record{Tokens: tokens(5, 5, 7), OutputTokens: 2, End: 7})
 	assert.True(t, s.usageBelow)
 	assert.EqualValues(t, 3, s.n)
+}
+
+// One pass gives what several passes give, and allocates nothing.
+func TestMeasureGivesTheSameValues(t *testing.T) {
+	r := Record{
+		Start: time.Unix(1, 0), Sent: 5 * time.Millisecond, End: 900 * time.Millisecond, Outcome: Success,
+		Tokens:      []Token{{At: 100 * time.Millisecond, N: 2}, {At: 150 * time.Millisecond}, {At: 400 * time.Millisecond, N: 4}},
+		InputTokens: 30, OutputTokens: 3, Custom: map[slo.Metric]float64{"x_score": -0.5, "x_bad": math.NaN()},
+	}
+	judge := NewJudge(slo.MustParse("ttft p95 < 200ms, itl p95 < 20ms"), nil)
+	judged, v := judge.Measure(&r)
+	require.Equal(t, judge.Judge(&r), judged)
+	require.True(t, judged.Misses(1))
+	for _, m := range append(slo.Metrics(), "x_score", "x_bad", "x_absent", "nonsense") {
+		want, ok := r.Value(m)
+		got, gotOK := v.Value(m)
+		require.Equal(t, ok, gotOK, m)
+		require.Equal(t, want, got, m)
+	}
+	require.Equal(t, 30, v.InputTokens())
+	require.Equal(t, 7, v.OutputTokens(), "usage below the tokens seen gives way to them")
+	require.Zero(t, testing.AllocsPerRun(100, func() { judged, v = judge.Measure(&r) }))
 }
