@@ -15,6 +15,7 @@
 //	    loadgen/capacity     how much load a system can take: a sweep, and a search for the goodput limit
 //	goodput/                 records in, report out
 //	    goodput/curve        the load-latency curve, its limits, and comparing two systems
+//	    goodput/monitor      live windows of a service that runs, and what is in flight past its deadline
 //	slo/     percentile/     what good means    how slow is slow
 //
 // Start with [github.com/goodputkit/goodputkit/goodput] to measure a service that exists, and with

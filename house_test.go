@@ -89,7 +89,7 @@ func TestArrowsOnlyGoDown(t *testing.T) {
 }
 
 // pointersOnly are the exported types whose Marshal… and String methods a copy does not have, because they have a lock.
-var pointersOnly = map[string]bool{"percentile.Digest": true, "goodput.Accumulator": true}
+var pointersOnly = map[string]bool{"percentile.Digest": true, "goodput.Accumulator": true, "monitor.Monitor": true}
 
 // A method that prints or marshals is there for a copy, too: without it fmt and encoding/json show what is inside, or nothing.
 func TestCopiesPrintAndMarshal(t *testing.T) {

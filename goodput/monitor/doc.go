@@ -1,0 +1,35 @@
+// Package monitor watches the goodput of a service that is running: rolling windows, error budgets and burn-rate alerts,
+// in memory that is bounded and with no goroutine of its own.
+//
+//	m, err := monitor.New(slo.MustParse("ttft p95 < 800ms, error_rate < 1%"))
+//	f := m.Begin("chat", time.Now()) // when a request comes in
+//	f.End(&record)                   // when it is over: booked once, whatever happens
+//	m.Observe(&record)               // or, for a request that nobody began
+//	state := m.State()
+//
+// # When a request counts
+//
+// A monitor is live: what happens counts at the instant at which it is told, by the monotonic clock. Neither a wall clock
+// that jumps nor a record that comes late moves a count. A request is offered when it begins (or with its [Monitor.Observe]),
+// it is throughput when it ends, and it is decided, good or bad, once:
+//
+//   - when it ends, by the SLO, as a [goodput.Judge] does;
+//   - or, if it is still in flight, at its deadline: the first instant at which a threshold is certainly violated. That
+//     is so of ttft and service_ttft without a first token, of ttfo without a first output, and of e2e and service_e2e
+//     without an end, by the SLO or by a limit that the request brought along. A server that hangs burns its budget at
+//     once, and the request is not decided again when it ends later. Thresholds that grow with the output, tpot, itl,
+//     speed, lag and values of the caller's own are decided at the end alone.
+//
+// So decided = ended + in flight past the deadline. The same holds of every objective by itself: each has its own
+// deadline, its own count of requests decided and its own count of those that missed it.
+//
+// # Windows
+//
+// Counts are kept in four rings at once: 1 s × 600, 10 s × 2,160, 5 min × 864 and 1 h × 720. A window is read from the
+// finest ring that holds it, as a sum of integers that is divided once, and begins at a slot's beginning: it is longer
+// than asked for by less than one slot (1/600 of it or less, where it is longer than 10 min), and [Window] says from when to when it is. The longest is 30 days ([MaxWindow]).
+//
+// A class takes, while it has traffic, 35 kB for each of 8 counts and 2 for each objective, and next to nothing for the time in which it
+// has none. There are at most 64 classes beside those that have an SLO of their own ([WithMaxClasses]); requests of any
+// further class are counted in the class "other".
+package monitor

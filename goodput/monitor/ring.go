@@ -1,0 +1,106 @@
+package monitor
+
+import (
+	"math"
+	"time"
+)
+
+// layout is what the rings of a class are: slots of so long, and so many of them.
+var layout = [...]struct {
+	width time.Duration
+	slots int64
+}{
+	{time.Second, 600},
+	{10 * time.Second, 2160},
+	{5 * time.Minute, 864},
+	{time.Hour, 720},
+}
+
+// MaxWindow is the longest window that a monitor can look back on: 30 days.
+const MaxWindow = 30 * 24 * time.Hour
+
+// pageSlots is how many slots are kept together. It divides the length of every ring.
+const pageSlots = 24
+
+// A ring has counts by time, in slots of equal width that begin at multiples of it since 1970. They lie in pages that
+// know their number, so that nothing has to be cleared when time passes: what is in a page of another number is gone.
+// There is one page more than the slots need, for the one that is being filled.
+type ring struct {
+	width int64 // ns
+	cols  int
+	pages []page
+}
+
+type page struct {
+	no   int64    // index of its first slot / pageSlots
+	vals []uint64 // pageSlots × cols; nil: no counts
+}
+
+func newRings(cols int) (all [len(layout)]ring) {
+	for i, l := range layout {
+		all[i] = ring{width: int64(l.width), cols: cols, pages: make([]page, l.slots/pageSlots+1)}
+	}
+	return all
+}
+
+// slot is the place of the counts at instant t, made where it is not there yet; nil where t is too long ago.
+func (r *ring) slot(t int64) []uint64 {
+	i := floorDiv(t, r.width)
+	no := floorDiv(i, pageSlots)
+	p := &r.pages[mod(no, int64(len(r.pages)))]
+	switch {
+	case p.vals == nil:
+		p.no, p.vals = no, make([]uint64, pageSlots*r.cols)
+	case p.no > no:
+		return nil
+	case p.no < no:
+		p.no = no
+		clear(p.vals)
+	}
+	return p.vals[mod(i, pageSlots)*r.cols:][:r.cols]
+}
+
+// sum adds to total what is in the slots first to last.
+func (r *ring) sum(total []uint64, first, last int64) {
+	for no := floorDiv(first, pageSlots); no <= floorDiv(last, pageSlots); no++ {
+		p := &r.pages[mod(no, int64(len(r.pages)))]
+		if p.vals == nil || p.no != no {
+			continue
+		}
+		from, to := max(first, no*pageSlots), min(last, no*pageSlots+pageSlots-1)
+		for v := p.vals[mod(from, pageSlots)*r.cols : (mod(to, pageSlots)+1)*r.cols]; len(v) > 0; v = v[r.cols:] {
+			for k := range total {
+				total[k] += v[k]
+			}
+		}
+	}
+}
+
+// finest is the index of the finest ring that holds a window; the last where none does.
+func finest(window time.Duration) int {
+	for i, l := range layout {
+		if int64(window) <= int64(l.width)*l.slots {
+			return i
+		}
+	}
+	return len(layout) - 1
+}
+
+// extent is the slots of a window up to now.
+func extent(window time.Duration, now int64) (ring int, first, last int64) {
+	ring = finest(window)
+	width := int64(layout[ring].width)
+	return ring, floorDiv(now-int64(window), width), floorDiv(now, width)
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func mod(a, b int64) int { return int(a - floorDiv(a, b)*b) }
+
+const never = math.MaxInt64
