@@ -16,6 +16,7 @@
 //	goodput/                 records in, report out
 //	    goodput/curve        the load-latency curve, its limits, and comparing two systems
 //	    goodput/monitor      live windows of a service that runs, and what is in flight past its deadline
+//	    goodput/compat       the same records by other tools' rules
 //	slo/     percentile/     what good means    how slow is slow
 //
 // Start with [github.com/goodputkit/goodputkit/goodput] to measure a service that exists, and with
