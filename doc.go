@@ -17,6 +17,7 @@
 //	    goodput/curve        the load-latency curve, its limits, and comparing two systems
 //	    goodput/monitor      live windows of a service that runs, and what is in flight past its deadline
 //	    goodput/compat       the same records by other tools' rules
+//	    goodput/posthoc      what a run would have been by other thresholds
 //	slo/     percentile/     what good means    how slow is slow
 //
 // Start with [github.com/goodputkit/goodputkit/goodput] to measure a service that exists, and with

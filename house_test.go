@@ -41,6 +41,7 @@ func floor(pkg string) int {
 var beside = map[string][]string{
 	"goodput/curve":       {"goodput"},
 	"goodput/compat":      {"goodput"},
+	"goodput/posthoc":     {"goodput"},
 	"goodput/report":      {"goodput", "goodput/curve"},
 	"goodput/monitor":     {"goodput"},
 	"goodput/admission":   {"goodput"},

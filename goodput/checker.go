@@ -76,16 +76,7 @@ func compile(s slo.SLO) *checker {
 	c := &checker{slo: s}
 	for i, o := range s.Objectives {
 		k, _ := kindOf(o.Metric)
-		r := rule{kind: k, metric: o.Metric, custom: o.Threshold.Limit}
-		r.limit, r.perToken = o.Threshold.Billionths()
-		switch s.Undefined[o.Metric] {
-		case slo.UndefinedHolds:
-			r.undef = undefHolds
-		case slo.UndefinedMisses:
-			r.undef = undefMisses
-		case slo.UndefinedExcluded:
-			r.undef = undefExcluded
-		}
+		r := ruleOf(o, k, s.Undefined[o.Metric])
 		if !k.population() {
 			c.each |= 1 << i
 		}
@@ -93,6 +84,20 @@ func compile(s slo.SLO) *checker {
 		c.text = append(c.text, o.String())
 	}
 	return c
+}
+
+func ruleOf(o slo.Objective, k kind, undef slo.UndefinedRule) rule {
+	r := rule{kind: k, metric: o.Metric, custom: o.Threshold.Limit}
+	r.limit, r.perToken = o.Threshold.Billionths()
+	switch undef {
+	case slo.UndefinedHolds:
+		r.undef = undefHolds
+	case slo.UndefinedMisses:
+		r.undef = undefMisses
+	case slo.UndefinedExcluded:
+		r.undef = undefExcluded
+	}
+	return r
 }
 
 // judgement is what a checker says of one successful request.
@@ -121,29 +126,39 @@ func (c *checker) judge(s *sample, r *Record) (j judgement) {
 			continue
 		}
 		bit := uint64(1) << i
-		v := misses
+		var within, undef bool
 		if len(r.Limits) > 0 {
 			own := rule.own(r.Limits)
-			v = own.compare(s, r)
+			within, undef = own.decide(s, r)
 		} else {
-			v = rule.compare(s, r)
+			within, undef = rule.decide(s, r)
 		}
-		if v == undefined {
-			j.undefined |= bit
-			switch rule.undef {
-			case undefHolds:
-				v = holds
-			case undefExcluded:
-				j.excluded |= bit
-			case undefDefault:
-				v = rule.undefinedByDefault(s)
-			}
-		}
-		if v == holds {
+		if within {
 			j.within |= bit
+		}
+		if undef {
+			j.undefined |= bit
+			if rule.undef == undefExcluded {
+				j.excluded |= bit
+			}
 		}
 	}
 	return j
+}
+
+// decide says whether the rule holds, the rule for undefined values included, and whether that one decided.
+func (rule *rule) decide(s *sample, r *Record) (within, undef bool) {
+	v := rule.compare(s, r)
+	if v != undefined {
+		return v == holds, false
+	}
+	switch rule.undef {
+	case undefHolds:
+		v = holds
+	case undefDefault:
+		v = rule.undefinedByDefault(s)
+	}
+	return v == holds, true
 }
 
 // undefinedByDefault: an answer of one token had no step that could be late. Anything else was not seen.

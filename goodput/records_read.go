@@ -20,6 +20,7 @@ type RecordReader struct {
 	records    uint64
 	done       bool
 	scanner    recordScanner
+	each       func(*Accumulator, *Record)
 }
 
 // A ReadOption changes what a file of records has to be like.

@@ -36,6 +36,9 @@ func ReadReport(r io.ReadSeeker, opts ...ReadOption) (*Report, error) {
 			return nil, err
 		}
 		a.Observe(rec)
+		if rr.each != nil {
+			rr.each(a, rec)
+		}
 	}
 	report := a.Report()
 	report.Health = rr.footer.Health
