@@ -62,11 +62,7 @@ func (m *Monitor) Counters() *Counters {
 	all := &Counters{Time: instant(now), Since: instant(m.since)}
 	t := m.classes.Load()
 	for _, c := range t.sorted() {
-		f := flight{}
-		if c.index < len(flights) {
-			f = flights[c.index]
-		}
-		all.Classes = append(all.Classes, c.counters(f))
+		all.Classes = append(all.Classes, c.counters(flights[c.index]))
 	}
 	return all
 }

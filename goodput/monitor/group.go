@@ -37,7 +37,7 @@ type watch struct {
 func newGroup(name string, s slo.SLO) *group {
 	g := &group{name: name, slo: s, judge: goodput.NewJudge(s, nil)}
 	for i, o := range s.Objectives {
-		one := objective{Objective: o, text: o.String(), allowed: allowedOf(o), j: -1}
+		one := objective{Objective: o, text: o.String(), allowed: Allowed(o), j: -1}
 		if !o.Metric.Population() {
 			one.j = len(g.each)
 			g.each = append(g.each, i)
@@ -67,19 +67,6 @@ func (g *group) watch(o objective, rule slo.UndefinedRule) {
 		return
 	}
 	g.watched = append(g.watched, watch{o.j, o.Metric, limit})
-}
-
-// allowedOf is the share of a population that may be bad by an objective: 5 % for a P95.
-func allowedOf(o slo.Objective) float64 {
-	switch o.Metric {
-	case slo.ErrorRate:
-		n, _ := o.Threshold.Billionths()
-		return float64(n) / 1e9
-	case slo.Attainment:
-		n, _ := o.Threshold.Billionths()
-		return float64(1e9-n) / 1e9
-	}
-	return float64(1e6-o.Percentile.PPM()) / 1e6
 }
 
 // all is the mask of the objectives that are about a request.

@@ -1,12 +1,15 @@
 package monitor
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/slo"
@@ -20,6 +23,11 @@ type Monitor struct {
 	period     time.Duration
 	maxClasses int
 	groups     []*group // the default's first
+	rules      []Rule   // nil: derived
+	evidence   uint64
+	confidence float64
+	z          float64 // quantile of the confidence
+	onChange   []func(Change)
 
 	began time.Time // reading of the monotonic clock at axis
 	axis  int64     // Unix time, ns
@@ -28,7 +36,10 @@ type Monitor struct {
 	cached  sync.Pool // *shard: the one that this processor used last
 	shards  [maxShards]shard
 
-	mu      sync.Mutex        // after a shard's
+	mu      sync.Mutex // after a shard's
+	alerts  []alert    // what they are changes under mu
+	untold  []Change
+	telling bool
 	watched [len(layout)]ring // ns of each slot in which the monitor was there
 	seen    int64             // up to when that is noted
 	since   int64             // when counting began
@@ -55,9 +66,21 @@ func WithPeriod(d time.Duration) Option { return func(m *Monitor) { m.period = d
 // [goodput.MaxClasses]. Requests of any further class are counted in [goodput.OtherClass].
 func WithMaxClasses(n int) Option { return func(m *Monitor) { m.maxClasses = n } }
 
+// WithRules gives alert rules in place of the derived ones ([DefaultRules]); none at all, and there are no alerts.
+func WithRules(rules ...Rule) Option {
+	return func(m *Monitor) { m.rules = append([]Rule{}, rules...) }
+}
+
+// WithEvidence sets how sure an alert has to be to fire: how many bad requests there have to be in its long window, and at
+// which one-sided confidence the bound of their share has to be above the threshold. The defaults are 5 and 0.95. Without the
+// first, one failure in ten requests would do for an SLO of P99.9.
+func WithEvidence(bad int, confidence float64) Option {
+	return func(m *Monitor) { m.evidence, m.confidence = uint64(max(bad, 1)), confidence }
+}
+
 // New is a monitor that judges by s. Its error names the option or the objective that cannot be meant.
 func New(s slo.SLO, opts ...Option) (*Monitor, error) {
-	m := &Monitor{slo: cloneSLO(s), period: MaxWindow, maxClasses: goodput.MaxClasses, began: time.Now()}
+	m := &Monitor{slo: cloneSLO(s), period: MaxWindow, maxClasses: goodput.MaxClasses, evidence: 5, confidence: 0.95, began: time.Now()}
 	for _, o := range opts {
 		o(m)
 	}
@@ -75,11 +98,15 @@ func (m *Monitor) init() error {
 		return fmt.Errorf("WithClasses: %w", err)
 	}
 	if m.period < time.Hour || m.period > MaxWindow {
-		return fmt.Errorf("WithPeriod: %w", windowError(m.period, time.Hour))
+		return fmt.Errorf("WithPeriod: %w", windowError(m.period, leastPeriod))
 	}
 	if m.maxClasses < 0 {
 		return fmt.Errorf("WithMaxClasses: %d is below 0", m.maxClasses)
 	}
+	if !(m.confidence > 0.5 && m.confidence < 1) {
+		return fmt.Errorf("WithEvidence: the confidence %v is not between 0.5 and 1", m.confidence)
+	}
+	m.z = distuv.UnitNormal.Quantile(m.confidence)
 	m.axis = m.began.UnixNano()
 	m.since, m.seen = m.axis, m.axis
 	m.watched = newRings(1)
@@ -91,6 +118,37 @@ func (m *Monitor) init() error {
 		t = t.with(newClass(name, g), false)
 	}
 	m.classes.Store(t)
+	return m.initAlerts()
+}
+
+// initAlerts makes the alerts of each objective.
+func (m *Monitor) initAlerts() error {
+	used := make([]bool, len(m.rules))
+	for _, g := range m.groups {
+		for i := range g.objects {
+			o := &g.objects[i]
+			if m.rules == nil {
+				for _, r := range DefaultRules(o.Objective, m.period) {
+					m.alerts = append(m.alerts, alert{g: g, o: o, rule: r, state: NoData, since: m.axis})
+				}
+			}
+			for k, r := range m.rules {
+				if r.Objective != "" && r.Objective != o.text {
+					continue
+				}
+				used[k] = true
+				if err := r.Check(o.Objective, m.period); err != nil {
+					return fmt.Errorf("WithRules: %w", err)
+				}
+				m.alerts = append(m.alerts, alert{g: g, o: o, rule: r, state: NoData, since: m.axis})
+			}
+		}
+	}
+	for k, r := range m.rules {
+		if !used[k] {
+			return fmt.Errorf("WithRules: %w: no SLO has the objective %q", ErrRule, r.Objective)
+		}
+	}
 	return nil
 }
 
@@ -139,12 +197,8 @@ func (m *Monitor) at(t time.Time, now int64) int64 {
 func instant(t int64) time.Time { return time.Unix(0, t) }
 
 // ErrWindow is what the errors about a window wrap that is longer than the rings, or too short to be meant.
-var ErrWindow = windowErr{}
-
-type windowErr struct{}
-
-func (windowErr) Error() string { return "no such window" }
+var ErrWindow = errors.New("no such window")
 
 func windowError(d, least time.Duration) error {
-	return fmt.Errorf("%w: %v is not between %v and %v", ErrWindow, d, least, MaxWindow)
+	return fmt.Errorf("%w: %s is not between %s and %s", ErrWindow, duration(d), duration(least), duration(MaxWindow))
 }

@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"slices"
 	"time"
 )
 
@@ -15,12 +14,10 @@ type State struct {
 	SLOs    []SLOState   `json:"slos"`    // the default's first
 	Windows []Window     `json:"windows"` // of all classes together
 	Classes []ClassState `json:"classes"` // by name
-}
+	Alerts  []Alert      `json:"alerts"`
 
-// SLOState is an SLO with the classes that it judges: all those that have none of their own share the default's.
-type SLOState struct {
-	Name string `json:"name"` // "default", or the class
-	SLO  string `json:"slo"`
+	InFlight int64 `json:"in_flight"`
+	Overdue  int64 `json:"overdue"` // of those in flight: past a deadline, and so bad already
 }
 
 // ClassState is one class.
@@ -37,27 +34,42 @@ var windows = []time.Duration{time.Minute, 5 * time.Minute, time.Hour, 6 * time.
 
 // State is the state now.
 func (m *Monitor) State() *State {
-	now, flights := m.settle()
-	defer m.mu.Unlock()
-	s := &State{Time: instant(now), Since: instant(m.since), Fingerprint: m.Fingerprint(), Period: m.period}
+	r := m.read()
+	s := r.state()
+	m.mu.Unlock()
+	m.tell()
+	return s
+}
+
+func (r *reading) state() *State {
+	m := r.m
+	s := &State{Time: instant(r.now), Since: instant(m.since), Fingerprint: m.Fingerprint(), Period: m.period, Alerts: r.judgeAll()}
+	shown := m.shown()
 	for _, g := range m.groups {
-		s.SLOs = append(s.SLOs, SLOState{Name: g.name, SLO: g.slo.String()})
+		one := SLOState{Name: g.name, SLO: g.slo.String()}
+		for i := range g.objects {
+			o := &g.objects[i]
+			x := ObjectiveState{Objective: o.text, Allowed: o.allowed, Budget: r.budget(g, o)}
+			for _, d := range shown {
+				x.Burns = append(x.Burns, r.burn(g, o, d))
+			}
+			one.Objectives = append(one.Objectives, x)
+		}
+		s.SLOs = append(s.SLOs, one)
 	}
 	t := m.classes.Load()
-	shown := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(windows), m.period))))
-	shown = slices.DeleteFunc(shown, func(d time.Duration) bool { return d > m.period })
 	for _, d := range shown {
-		s.Windows = append(s.Windows, m.window(d, now, t.all))
+		s.Windows = append(s.Windows, m.window(d, r.now, t.all))
 	}
 	for _, c := range t.sorted() {
-		one := ClassState{Class: c.name, SLO: c.group.name}
-		if c.index < len(flights) {
-			one.InFlight, one.Overdue = flights[c.index].inFlight, flights[c.index].overdue
-		}
+		f := r.flights[c.index]
+		one := ClassState{Class: c.name, SLO: c.group.name, InFlight: f.inFlight, Overdue: f.overdue}
 		for _, d := range shown {
-			one.Windows = append(one.Windows, m.window(d, now, []*class{c}))
+			one.Windows = append(one.Windows, m.window(d, r.now, []*class{c}))
 		}
 		s.Classes = append(s.Classes, one)
+		s.InFlight += f.inFlight
+		s.Overdue += f.overdue
 	}
 	return s
 }

@@ -1,0 +1,121 @@
+package monitor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+const day = 24 * time.Hour
+
+func objectiveOf(t testing.TB, text string) slo.Objective {
+	t.Helper()
+	o, err := slo.ParseObjective(text)
+	require.NoError(t, err)
+	return o
+}
+
+// The Site Reliability Workbook's table for a target of 99.9 % and 30 days.
+func TestCustomaryRules(t *testing.T) {
+	rules := DefaultRules(objectiveOf(t, "ttft p99.9 < 2s"), 30*day)
+	require.Equal(t, []Rule{
+		{Severity: Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute},
+		{Severity: Page, Budget: 0.05, Long: 6 * time.Hour, Short: 30 * time.Minute},
+		{Severity: Ticket, Budget: 0.1, Long: day, Short: 2 * time.Hour},
+		{Severity: Ticket, Budget: 0.1, Long: 3 * day, Short: 6 * time.Hour},
+	}, rules)
+	for i, want := range []float64{14.4, 6, 3, 1} {
+		require.InDelta(t, want, rules[i].Factor(30*day), 1e-12)
+		require.InDelta(t, want/1000, rules[i].Threshold(0.001, 30*day), 1e-12)
+	}
+}
+
+func TestDerivedFactors(t *testing.T) {
+	for text, want := range map[string][]float64{
+		"ttft p99 < 2s":     {14.4, 6, 3, 1},
+		"ttft p95 < 2s":     {10, 6, 3, 1},
+		"ttft p90 < 2s":     {5, 3, 1},
+		"ttft p50 < 2s":     {1},
+		"ttft p10 < 2s":     {1},
+		"error_rate < 1%":   {14.4, 6, 3, 1},
+		"attainment >= 90%": {5, 3, 1},
+	} {
+		var got []float64
+		for _, r := range DefaultRules(objectiveOf(t, text), 30*day) {
+			got = append(got, r.Factor(30*day))
+		}
+		require.InDeltaSlice(t, want, got, 1e-9, text)
+	}
+}
+
+// Whatever the target and the period, a derived rule can be meant and can fire, and a slower one is for less.
+func TestDerivedRulesCanFire(t *testing.T) {
+	for _, period := range []time.Duration{time.Hour, 5 * time.Hour, day, 7 * day, 28 * day, 30 * day} {
+		for ppm := 10_000; ppm < 1_000_000; ppm += 4_999 {
+			o := slo.Objective{Metric: slo.TTFT, Percentile: slo.Percentile(float64(ppm) / 1e4), Threshold: slo.Within(time.Second)}
+			rules := DefaultRules(o, period)
+			require.NotEmpty(t, rules)
+			for i, r := range rules {
+				require.NoError(t, r.Check(o, period), "%v over %v", o, period)
+				require.Less(t, r.Threshold(Allowed(o), period), 1.0)
+				require.Positive(t, r.Short)
+				if i > 0 {
+					require.Less(t, r.Factor(period), rules[i-1].Factor(period))
+					require.Greater(t, r.Long, rules[i-1].Long)
+				}
+			}
+		}
+	}
+}
+
+func TestRulesThatCannotBeMeant(t *testing.T) {
+	p90 := objectiveOf(t, "ttft p90 < 2s")
+	customary := Rule{Severity: Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}
+	_, err := New(slo.MustParse("ttft p90 < 2s"), WithRules(customary))
+	require.ErrorIs(t, err, ErrUnreachable)
+	require.EqualError(t, err, "monitor: WithRules: cannot fire: not even if every request is bad: 2% of the budget in 1h is a burn rate of 14.4, "+
+		"and ttft p90 < 2s, which allows 10% bad, has none above 10: what can be had is 0.694% of the budget in 1h, or 2% in 2h52m48s (where half are bad)")
+	// What it says can be had can.
+	require.NoError(t, Rule{Budget: 0.00694, Long: time.Hour, Short: 5 * time.Minute}.Check(p90, 30*day))
+	require.NoError(t, Rule{Budget: 0.02, Long: 2*time.Hour + 52*time.Minute + 48*time.Second, Short: 5 * time.Minute}.Check(p90, 30*day))
+	require.NoError(t, customary.Check(objectiveOf(t, "ttft p95 < 2s"), 30*day), "72 % bad can be")
+
+	for _, bad := range []struct {
+		rule Rule
+		want error
+		text string
+	}{
+		{Rule{Budget: 0.02, Long: 31 * day, Short: 5 * time.Minute}, ErrWindow, "30d"},
+		{Rule{Budget: 0.02, Long: time.Hour, Short: time.Second}, ErrWindow, "10s"},
+		{Rule{Budget: 0.02, Long: time.Minute, Short: time.Hour}, ErrRule, "longer than the long one"},
+		{Rule{Budget: 0, Long: time.Hour, Short: time.Minute}, ErrRule, "above 0"},
+		{Rule{Budget: 2, Long: time.Hour, Short: time.Minute}, ErrRule, "up to 1"},
+		{Rule{Budget: 0.02, Long: 3 * day, Short: time.Hour}, ErrRule, "ask for 10% or more in 3d"},
+		{Rule{Budget: 0.9, Long: time.Minute, Short: time.Minute}, ErrUnreachable, "burn rate"},
+	} {
+		err := bad.rule.Check(p90, 30*day)
+		require.ErrorIs(t, err, bad.want)
+		require.ErrorContains(t, err, bad.text)
+	}
+	require.ErrorIs(t, Rule{Budget: 1, Long: 2 * day, Short: time.Hour}.Check(p90, day), ErrRule)
+	_, err = New(slo.MustParse("ttft p90 < 2s"), WithRules(Rule{Budget: 0.05, Long: 6 * time.Hour, Short: time.Hour, Objective: "ttft p95 < 2s"}))
+	require.ErrorIs(t, err, ErrRule)
+	_, err = New(slo.MustParse("ttft p90 < 2s"), WithPeriod(31*day))
+	require.ErrorIs(t, err, ErrWindow)
+	_, err = New(slo.MustParse("ttft p90 < 2s"), WithEvidence(1, 1))
+	require.ErrorContains(t, err, "WithEvidence")
+	_, err = New(slo.SLO{})
+	require.ErrorIs(t, err, slo.ErrEmpty)
+}
+
+func TestDurationsAsPeopleWriteThem(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		day: "1d", 36 * time.Hour: "36h", time.Hour: "1h", 90 * time.Minute: "1h30m", 100 * time.Second: "1m40s", 10 * time.Second: "10s", 0: "0s", 500 * ms: "500ms",
+		time.Hour + 10*sec: "1h0m10s", 10 * time.Minute: "10m", 20 * time.Hour: "20h",
+	} {
+		require.Equal(t, want, duration(d))
+	}
+}
