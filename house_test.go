@@ -47,11 +47,13 @@ var beside = map[string][]string{
 	"goodput/admission":   {"goodput"},
 	"goodput/goodputhttp": {"goodput", "goodput/monitor"},
 	"goodput/goodputtest": {"goodput"},
-	"loadgen/workload":    {"loadgen"},
-	"loadgen/openai":      {"loadgen", "loadgen/internal/httpclient"},
-	"loadgen/httptarget":  {"loadgen", "loadgen/internal/httpclient"},
-	"loadgen/llmsim":      {"loadgen"},
-	"loadgen/capacity":    {"loadgen"},
+	// What those share who export to a metrics system and those who write queries on it.
+	"goodput/internal/exposition": nil,
+	"loadgen/workload":            {"loadgen"},
+	"loadgen/openai":              {"loadgen", "loadgen/internal/httpclient"},
+	"loadgen/httptarget":          {"loadgen", "loadgen/internal/httpclient"},
+	"loadgen/llmsim":              {"loadgen"},
+	"loadgen/capacity":            {"loadgen"},
 	// What targets over HTTP share and no user does; it knows loadgen, so that it cannot be on the ground floor.
 	"loadgen/internal/httpclient": {"loadgen"},
 }

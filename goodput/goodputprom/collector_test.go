@@ -1,0 +1,329 @@
+package goodputprom_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/goodput/goodputprom"
+	"github.com/goodputkit/goodputkit/goodput/monitor"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+const (
+	ms       = time.Millisecond
+	chatText = "ttft p95 < 800ms, tpot p90 < 50ms, speed p90 >= 20tok/s, error_rate < 1%, attainment >= 90%"
+)
+
+func watch(t *testing.T, text string, opts ...monitor.Option) *monitor.Monitor {
+	m, err := monitor.New(slo.MustParse(text), opts...)
+	require.NoError(t, err)
+	return m
+}
+
+// request is one of a mixture: good ones, ones that are exactly at a threshold, late and failed ones.
+func request(rng *rand.Rand) *goodput.Record {
+	all := goodput.Outcomes()
+	r := &goodput.Record{Start: time.Now(), InputTokens: 1 + rng.IntN(100), Outcome: goodput.Success}
+	if rng.IntN(4) == 0 {
+		r.Outcome = all[rng.IntN(len(all))]
+	}
+	first := time.Duration(rng.IntN(1000)) * ms
+	if rng.IntN(5) == 0 {
+		first = 800 * ms
+	}
+	step := time.Duration(30+rng.IntN(30)) * ms
+	if rng.IntN(5) == 0 {
+		step = 50 * ms // which is also 20 tokens a second
+	}
+	n := rng.IntN(6)
+	for i := range n {
+		r.Tokens = append(r.Tokens, goodput.Token{At: first + time.Duration(i)*step, N: 1})
+	}
+	r.End = first + time.Duration(n)*step
+	return r
+}
+
+func gather(t *testing.T, c prometheus.Collector) map[string]*dto.MetricFamily {
+	reg := prometheus.NewPedanticRegistry()
+	require.NoError(t, reg.Register(c))
+	got, err := reg.Gather()
+	require.NoError(t, err)
+	all := map[string]*dto.MetricFamily{}
+	for _, f := range got {
+		all[f.GetName()] = f
+	}
+	return all
+}
+
+// pick is the one series of a family that has these labels, written name=value.
+func pick(t *testing.T, all map[string]*dto.MetricFamily, family string, labels ...string) *dto.Metric {
+	require.Contains(t, all, family)
+	var found []*dto.Metric
+	for _, m := range all[family].GetMetric() {
+		have := map[string]bool{}
+		for _, l := range m.GetLabel() {
+			have[l.GetName()+"="+l.GetValue()] = true
+		}
+		ok := true
+		for _, l := range labels {
+			ok = ok && have[l]
+		}
+		if ok {
+			found = append(found, m)
+		}
+	}
+	require.Len(t, found, 1, "%s %v", family, labels)
+	return found[0]
+}
+
+func count(t *testing.T, all map[string]*dto.MetricFamily, family string, labels ...string) uint64 {
+	m := pick(t, all, family, labels...)
+	v := m.GetCounter().GetValue()
+	require.Equal(t, math.Trunc(v), v)
+	return uint64(v)
+}
+
+// What is scraped is what an accumulator counts of the same records, for each class and to the last one.
+func TestCountersAreTheAccumulators(t *testing.T) {
+	set := slo.Set{"batch": slo.MustParse("e2e p90 < 1s")}
+	m := watch(t, chatText, monitor.WithClasses(set))
+	acc := goodput.NewAccumulator(slo.MustParse(chatText), goodput.WithClasses(set))
+	c := goodputprom.New(m)
+	var wg sync.WaitGroup
+	for g := range 4 {
+		rng := rand.New(rand.NewPCG(1, uint64(g)))
+		wg.Go(func() {
+			for range 2000 {
+				r := request(rng)
+				r.Class = []string{"", "batch", "chat"}[rng.IntN(3)]
+				acc.Observe(r)
+				m.Observe(r)
+				c.Observe(r)
+			}
+		})
+	}
+	wg.Wait()
+	all, report := gather(t, c), acc.Report()
+	require.Len(t, report.Classes, 3)
+	for name, want := range report.Classes {
+		class := "class=" + name
+		require.Equal(t, want.Offered, count(t, all, "goodput_offered_requests_total", class))
+		require.Equal(t, want.Offered, count(t, all, "goodput_decided_requests_total", class))
+		require.Equal(t, want.Good, count(t, all, "goodput_good_requests_total", class))
+		for _, o := range goodput.Outcomes() {
+			require.Equal(t, want.Outcomes[o], count(t, all, "goodput_requests_total", class, "outcome="+o.String()), o)
+		}
+		var lost, wantLost uint64
+		for cause, n := range want.Lost {
+			require.Equal(t, n, count(t, all, "goodput_lost_requests_total", class, "cause="+cause), cause)
+			wantLost += n
+		}
+		for _, series := range all["goodput_lost_requests_total"].GetMetric() {
+			for _, l := range series.GetLabel() {
+				if l.GetName() == "class" && l.GetValue() == name {
+					lost += uint64(series.GetCounter().GetValue())
+				}
+			}
+		}
+		require.Equal(t, wantLost, lost)
+		require.Equal(t, want.Offered, want.Good+lost+want.Outcomes[goodput.Dropped]+want.Outcomes[goodput.Unfinished], "the books close")
+		require.Equal(t, want.Flow.InputTokens, count(t, all, "goodput_input_tokens_total", class))
+		require.Equal(t, want.Flow.OutputTokens, count(t, all, "goodput_output_tokens_total", class))
+		require.Equal(t, want.Flow.GoodInputTokens, count(t, all, "goodput_good_input_tokens_total", class))
+		require.Equal(t, want.Flow.GoodOutputTokens, count(t, all, "goodput_good_output_tokens_total", class))
+		for _, o := range want.Objectives {
+			objective := "objective=" + o.Objective.String()
+			n, within := count(t, all, "goodput_objective_requests_total", class, objective), count(t, all, "goodput_objective_within_requests_total", class, objective)
+			require.Equal(t, o.N, n)
+			share := float64(within) / float64(n)
+			if o.Objective.Metric == slo.ErrorRate {
+				share = 1 - share
+			}
+			require.InDelta(t, o.Share, share, 1e-12, o.Objective)
+			target := pick(t, all, "goodput_objective_target_ratio", class, objective).GetGauge().GetValue()
+			if o.Objective.Metric == slo.ErrorRate {
+				target = 1 - target
+			}
+			require.InDelta(t, o.Target, target, 1e-12)
+		}
+	}
+}
+
+// The bucket at a threshold counts what is within it, requests that are exactly at it included.
+func TestABucketEndsAtEachThreshold(t *testing.T) {
+	m := watch(t, chatText)
+	c := goodputprom.New(m, goodputprom.WithMetrics(slo.Lag))
+	rng := rand.New(rand.NewPCG(7, 7))
+	for range 3000 {
+		r := request(rng)
+		for len(r.Tokens) < 2 || r.Outcome != goodput.Success { // so that each metric is defined
+			r = request(rng)
+		}
+		m.Observe(r)
+		c.Observe(r)
+	}
+	all := gather(t, c)
+	for _, of := range []struct {
+		family, objective string
+		edge              float64
+		above             bool
+	}{
+		{"goodput_ttft_seconds", "ttft p95 < 800ms", 0.8, false},
+		{"goodput_tpot_seconds", "tpot p90 < 50ms", 0.05, false},
+		{"goodput_speed_tokens_per_second", "speed p90 >= 20tok/s", math.Nextafter(20, 0), true},
+	} {
+		h := pick(t, all, of.family).GetHistogram()
+		var at []uint64
+		for _, b := range h.GetBucket() {
+			if b.GetUpperBound() == of.edge {
+				at = append(at, b.GetCumulativeCount())
+			}
+		}
+		require.Len(t, at, 1, of.family)
+		if of.above {
+			at[0] = h.GetSampleCount() - at[0]
+		}
+		require.Equal(t, count(t, all, "goodput_objective_within_requests_total", "objective="+of.objective), at[0])
+		require.NotZero(t, at[0])
+		require.Less(t, at[0], h.GetSampleCount())
+		// The native buckets hold the same values, each at most a tenth wider than the one before it: 2^(2^-3).
+		require.Equal(t, int32(3), h.GetSchema())
+		require.NotEmpty(t, h.GetPositiveSpan())
+	}
+	require.Contains(t, all, "goodput_lag_seconds")
+	require.Contains(t, all, "goodput_e2e_seconds")
+	require.NotContains(t, all, "goodput_itl_seconds")
+}
+
+// A flood of classes takes the room that there is, and none of its requests is lost.
+func TestAFloodOfClassesIsBounded(t *testing.T) {
+	m := watch(t, "ttft p95 < 1s", monitor.WithMaxClasses(3))
+	c := goodputprom.New(m, goodputprom.WithMaxClasses(3))
+	const flood = 100_000
+	r := goodput.Record{Start: time.Now(), End: ms, Tokens: []goodput.Token{{At: ms}}, Outcome: goodput.Success}
+	for i := range flood {
+		r.Class = fmt.Sprintf("tenant-%d", i)
+		switch i % 1000 {
+		case 998:
+			r.Class = "\xff\xfe"
+		case 999:
+			r.Class = strings.Repeat("x", 10_000)
+		}
+		m.Observe(&r)
+		c.Observe(&r)
+	}
+	all := gather(t, c)
+	var total uint64
+	for _, series := range all["goodput_offered_requests_total"].GetMetric() {
+		total += uint64(series.GetCounter().GetValue())
+	}
+	require.EqualValues(t, flood, total)
+	require.Len(t, all["goodput_offered_requests_total"].GetMetric(), 5, "three, other, and the default")
+	require.Len(t, all["goodput_ttft_seconds"].GetMetric(), 4)
+	require.EqualValues(t, flood-3, count(t, all, "goodput_other_class_requests_total"))
+	require.EqualValues(t, flood-3, pick(t, all, "goodput_ttft_seconds", "class=other").GetHistogram().GetSampleCount())
+}
+
+func TestTheMetricsPassTheLint(t *testing.T) {
+	m := watch(t, chatText+", ttfo p95 < 1s, itl p95 < 1s, lag p95 < 1s, service_ttft p95 < 1s, service_e2e p95 < 9s, x_score p95 < -0.5")
+	c := goodputprom.New(m, goodputprom.WithConstLabels(prometheus.Labels{"model": "small"}))
+	c.Observe(&goodput.Record{Start: time.Now(), Outcome: goodput.Success})
+	problems, err := testutil.CollectAndLint(c)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	for name, f := range gather(t, c) {
+		for _, series := range f.GetMetric() {
+			require.Contains(t, fmt.Sprint(series.GetLabel()), "small", name)
+		}
+	}
+}
+
+// Before the first request the series are there with 0, so that rate sees the first one.
+func TestTheSeriesAreThereFromTheStart(t *testing.T) {
+	s := slo.MustParse("ttft p95 < 1s, error_rate < 1%")
+	s.Name = "chat"
+	m, err := monitor.New(s, monitor.WithClasses(slo.Set{"batch": slo.MustParse("e2e p90 < 60s")}))
+	require.NoError(t, err)
+	all := gather(t, goodputprom.New(m))
+	require.Zero(t, count(t, all, "goodput_good_requests_total", "class=default", "slo=chat"))
+	require.Zero(t, count(t, all, "goodput_good_requests_total", "class=batch", "slo="+slo.MustParse("e2e p90 < 60s").Fingerprint()))
+	require.Zero(t, count(t, all, "goodput_lost_requests_total", "class=default", "cause=ttft p95 < 1s"))
+	require.Zero(t, count(t, all, "goodput_objective_requests_total", "class=default", "objective=error_rate < 1%"))
+	require.Zero(t, count(t, all, "goodput_requests_total", "class=batch", "outcome=timeout"))
+}
+
+// A request that hangs is in flight, then overdue and decided, and is counted once when it ends.
+func TestARequestInFlightPastItsDeadlineIsDecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := watch(t, "e2e p95 < 20s")
+		c := goodputprom.New(m)
+		start := time.Now()
+		f := m.Begin("", start)
+		all := gather(t, c)
+		require.EqualValues(t, 1, count(t, all, "goodput_offered_requests_total"))
+		require.Zero(t, count(t, all, "goodput_decided_requests_total"))
+		require.EqualValues(t, 1, pick(t, all, "goodput_in_flight_requests").GetGauge().GetValue())
+		time.Sleep(21 * time.Second)
+		all = gather(t, c)
+		require.EqualValues(t, 1, count(t, all, "goodput_decided_requests_total"))
+		require.EqualValues(t, 1, count(t, all, "goodput_objective_requests_total"))
+		require.Zero(t, count(t, all, "goodput_objective_within_requests_total"))
+		require.EqualValues(t, 1, pick(t, all, "goodput_overdue_requests").GetGauge().GetValue())
+		f.End(&goodput.Record{Start: start, End: 21 * time.Second, Outcome: goodput.Success})
+		all = gather(t, c)
+		require.EqualValues(t, 1, count(t, all, "goodput_decided_requests_total"))
+		require.EqualValues(t, 1, count(t, all, "goodput_objective_requests_total"))
+		require.Zero(t, pick(t, all, "goodput_overdue_requests").GetGauge().GetValue())
+		require.Zero(t, pick(t, all, "goodput_in_flight_requests").GetGauge().GetValue())
+	})
+}
+
+func TestWhatCannotBeMeantIsRefused(t *testing.T) {
+	m := watch(t, "ttft p95 < 1s")
+	for want, opt := range map[string]goodputprom.Option{
+		"goodputprom: WithMaxClasses: -1 is negative":                                    goodputprom.WithMaxClasses(-1),
+		"goodputprom: WithMetrics: error_rate is of a population, and no request has it": goodputprom.WithMetrics(slo.ErrorRate),
+		"goodputprom: WithConstLabels: \"class\" is a label of the collector's own":      goodputprom.WithConstLabels(prometheus.Labels{"class": "x"}),
+	} {
+		require.PanicsWithValue(t, want, func() { goodputprom.New(m, opt) })
+	}
+	require.Panics(t, func() { goodputprom.New(m, goodputprom.WithMetrics("nonsense")) })
+}
+
+func TestObserveAllocatesNothing(t *testing.T) {
+	m := watch(t, chatText)
+	c := goodputprom.New(m)
+	r := request(rand.New(rand.NewPCG(3, 3)))
+	for len(r.Tokens) < 3 {
+		r = request(rand.New(rand.NewPCG(4, uint64(len(r.Tokens)))))
+	}
+	r.Outcome = goodput.Success
+	c.Observe(r)
+	require.Zero(t, testing.AllocsPerRun(1000, func() { c.Observe(r) }))
+}
+
+func BenchmarkObserve(b *testing.B) {
+	m, err := monitor.New(slo.MustParse(chatText))
+	require.NoError(b, err)
+	c := goodputprom.New(m)
+	r := goodput.Record{Start: time.Now(), End: 3 * time.Second, Outcome: goodput.Success}
+	for i := range 100 {
+		r.Tokens = append(r.Tokens, goodput.Token{At: time.Duration(400+20*i) * ms})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Observe(&r)
+	}
+}

@@ -1,0 +1,97 @@
+// Package exposition is what those share who export goodput to a metrics system and those who write queries on what is
+// exported: names, labels and bucket edges.
+package exposition
+
+import (
+	"math"
+	"slices"
+
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// Label is the value of the label slo: the SLO's name or, where it has none, its fingerprint.
+func Label(s slo.SLO) string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return s.Fingerprint()
+}
+
+// Allowed is the error budget of an objective, the share of the requests that may break it, as an exact fraction of 10⁹:
+// 50,000,000 of a P95, 10,000,000 of error_rate < 1%.
+func Allowed(o slo.Objective) (billionths int64) {
+	limit, _ := o.Threshold.Billionths()
+	switch o.Metric {
+	case slo.ErrorRate:
+		return limit
+	case slo.Attainment:
+		return 1e9 - limit
+	}
+	return 1e9 - int64(o.Percentile.PPM())*1e3
+}
+
+// Target is the share of the requests that an objective asks to be within: what Allowed leaves of 1.
+func Target(o slo.Objective) float64 { return float64(1e9-Allowed(o)) / 1e9 }
+
+// Histogram is the Prometheus name of a metric's histogram.
+func Histogram(m slo.Metric) string {
+	switch {
+	case m == slo.Speed:
+		return "goodput_speed_tokens_per_second"
+	case m.Custom():
+		return "goodput_" + string(m)
+	}
+	return "goodput_" + string(m) + "_seconds"
+}
+
+// The edges that the OpenTelemetry GenAI semantic conventions (v1.41.0) advise for gen_ai.server.time_to_first_token,
+// gen_ai.server.time_per_output_token, gen_ai.*.duration and gen_ai.client.token.usage.
+var (
+	firstToken = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10}
+	perToken   = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5}
+	duration   = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
+	Tokens     = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
+)
+
+// Edges are the upper ends of a metric's classic buckets, in the metric's unit and in order: those that the GenAI
+// conventions advise, and each threshold of the SLOs that is one number. Only the caller knows the scale of a custom
+// metric, so that there are none but its thresholds.
+func Edges(m slo.Metric, slos ...slo.SLO) []float64 {
+	var all []float64
+	switch m {
+	case slo.TTFT, slo.TTFO, slo.ServiceTTFT:
+		all = slices.Clone(firstToken)
+	case slo.TPOT, slo.ITL:
+		all = slices.Clone(perToken)
+	case slo.E2E, slo.ServiceE2E, slo.Lag:
+		all = slices.Clone(duration)
+	case slo.Speed:
+		all = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
+	}
+	for _, s := range slos {
+		for _, o := range s.Objectives {
+			if o.Metric == m {
+				if edge, ok := Edge(o); ok {
+					all = append(all, edge)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Edge is the bucket edge that tells apart what is within an objective; none where the threshold grows with the output. A
+// bucket holds what is at most its edge, so that of speed, of which more is better, the edge is the number below.
+func Edge(o slo.Objective) (float64, bool) {
+	limit, perToken := o.Threshold.Billionths()
+	switch {
+	case perToken != 0 || o.Metric.Population():
+		return 0, false
+	case o.Metric.Custom():
+		return o.Threshold.Limit, true
+	case o.Metric.HigherIsBetter():
+		return math.Nextafter(float64(limit)/1e9, 0), true
+	}
+	return float64(limit) / 1e9, true
+}

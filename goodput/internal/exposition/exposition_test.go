@@ -1,0 +1,41 @@
+package exposition
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+func TestTargetsAreWhatTheObjectiveSays(t *testing.T) {
+	for text, want := range map[string]float64{
+		"ttft p95 < 1s": 0.95, "ttft p99.9 < 1s": 0.999, "error_rate < 1%": 0.99, "attainment >= 97.5%": 0.975, "speed p50 >= 9tok/s": 0.5,
+	} {
+		s := slo.MustParse(text)
+		require.Equal(t, want, Target(s.Objectives[0]), text)
+	}
+}
+
+func TestEachThresholdIsAnEdge(t *testing.T) {
+	a, b := slo.MustParse("ttft p95 < 800ms, ttfo p95 < 1s"), slo.MustParse("ttft p90 < 1s, e2e p95 < 1s + 40ms/token, x_score p95 < -0.8")
+	edges := Edges(slo.TTFT, a, b)
+	require.Contains(t, edges, 0.8)
+	require.Equal(t, len(firstToken)+1, len(edges), "1s is one of them already, and ttfo's is not ttft's")
+	require.True(t, slices.IsSorted(edges))
+	require.Equal(t, duration, Edges(slo.E2E, a, b), "a threshold that grows with the output is no one edge")
+	require.Equal(t, []float64{-0.8}, Edges("x_score", a, b))
+	require.Empty(t, Edges("x_other", a, b))
+	edge, ok := Edge(slo.MustParse("speed p95 >= 25tok/s").Objectives[0])
+	require.True(t, ok)
+	require.Less(t, edge, 25.0)
+	require.Greater(t, edge, 25.0-1e-9)
+}
+
+func TestLabelIsTheNameOrTheFingerprint(t *testing.T) {
+	s := slo.MustParse("ttft p95 < 1s")
+	require.Equal(t, s.Fingerprint(), Label(s))
+	s.Name = "chat"
+	require.Equal(t, "chat", Label(s))
+}
