@@ -29,24 +29,25 @@ type Book struct {
 	desc  Description
 	start time.Time
 
-	mu       sync.Mutex
-	now      time.Time // the latest instant that was heard of
-	sched    *schedule
-	inFlight int
-	running  callList    // in flight, but
-	stopping callList    // those that Stop has given out
-	waiting  fifo[*Call] // due, but without a place in flight
-	cutAt    time.Time   // zero: not cut
-	cut      error
-	lateFrom time.Time // when it was seen that the run was to be over, and requests could still be due; zero: not yet
-	tally    *tally
-	pending  []booking // to be booked once mu is free
-	asking   int       // sessions that are being asked for their next turn
-	ticks    ticker
-	newCall  func() *Call
-	run      context.Context // nothing more starts once it is done; nil: the Runner cuts the run off by itself
-	result   *Result
-	err      error
+	mu          sync.Mutex
+	now         time.Time // the latest instant that was heard of
+	sched       *schedule
+	inFlight    int
+	running     callList    // in flight, but
+	stopping    callList    // those that Stop has given out
+	waiting     fifo[*Call] // due, but without a place in flight
+	cutAt       time.Time   // zero: not cut
+	cut         error
+	lateFrom    time.Time // when it was seen that the run was to be over, and requests could still be due; zero: not yet
+	tally       *tally
+	pending     []booking // to be booked once mu is free
+	mostPending int       // of them, before nothing more starts; 0: any number
+	asking      int       // sessions that are being asked for their next turn
+	ticks       ticker
+	newCall     func() *Call
+	run         context.Context // nothing more starts once it is done; nil: the Runner cuts the run off by itself
+	result      *Result
+	err         error
 }
 
 // NewBook opens the book of a run that starts at start, in real or virtual time, on a target that d describes. A plan
@@ -172,6 +173,10 @@ func (b *Book) Start(now time.Time) *Call {
 	return b.startNext()
 }
 
+// clogged says that so many records wait to be booked, of requests that were never sent, that this is to come first.
+func (b *Book) clogged() bool { return b.mostPending > 0 && len(b.pending) >= b.mostPending }
+
+// startNext is the next request that is to be sent. It is nil too where the Book is clogged: Next then says now.
 func (b *Book) startNext() *Call {
 	// A client, or a sequence, that is late has a little more time for what was due: no request is left out in silence.
 	late := false
@@ -183,7 +188,7 @@ func (b *Book) startNext() *Call {
 			b.sched.giveUp()
 		}
 	}
-	for b.waiting.len() > 0 {
+	for b.waiting.len() > 0 && !b.clogged() {
 		switch c := *b.waiting.at(0); {
 		case b.passed(c, 0):
 			b.waiting.pop()
@@ -198,7 +203,7 @@ func (b *Book) startNext() *Call {
 		}
 		break
 	}
-	for {
+	for !b.clogged() {
 		due, ok := b.sched.due()
 		b.tally.follow(b.sched, b.now)
 		if !ok || due.After(b.now) {
@@ -223,6 +228,7 @@ func (b *Book) startNext() *Call {
 			b.waiting.push(c)
 		}
 	}
+	return nil
 }
 
 func (b *Book) hand(c *Call) *Call {
@@ -384,6 +390,7 @@ func (b *Book) Result() (*Result, error) {
 	if b.inFlight > 0 {
 		b.cutOff(errAbandoned)
 	}
+	b.mostPending = 0
 	for b.startNext() != nil { // the queue
 	}
 	for _, l := range []*callList{&b.running, &b.stopping} {

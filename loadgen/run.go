@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 // Result.Cut says why.
 //
 // Each request has a goroutine of its own, which starts at an absolute instant: a client that is late leaves none out,
-// and hurries; only where it has not come to all that was due a second after the run was to be over does that end, with
+// and hurries, as far as it can with those in flight that it has begun, which go first: what waits to be begun takes no
+// memory. Only where it has not come to all that was due a second after the run was to be over does that end, with
 // the warning ErrBehind. How late it was is in each record's lag, and the report's Health judges it: see the package comment.
 //
 // A request's context ends at its deadline, and when the run is cut off; it has the values of ctx. A target that goes on
@@ -47,7 +49,7 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.ticks.off = true
+	b.ticks.off, b.mostPending = true, 256
 	b.newCall, b.run = newJob, ctx
 	r.b = b
 	// The requests' context is not ctx's child: a request that ctx itself cancels could be booked before the Book knows
@@ -84,7 +86,16 @@ type client struct {
 	workers  workers
 	pace     pacer
 	until    time.Time // how long the loop sleeps; guarded by b.mu
+	behind   bool      // more is due than the loop has started: what ends starts nothing beside; guarded by b.mu
 }
+
+// How many requests start at most before the loop lets all other goroutines run, the requests' own among them: of those
+// that are due at once where it is on time, and while it is behind. A client from which more is asked than it can do would
+// else begin ever more requests and end none: as it is, those that it has begun come first.
+const (
+	mostAtOnce = 1024
+	mostBehind = 32
+)
 
 // job is a request on its way.
 type job struct {
@@ -104,30 +115,36 @@ func newJob() *Call {
 // carryOut starts what is due until the run is over.
 func (r *client) carryOut() {
 	cut := false
-	for {
+	for most := mostAtOnce; ; {
 		now := time.Now()
 		if !cut && r.run.Err() != nil {
 			r.b.Cut(now, context.Cause(r.run))
 			cut = true
 		}
-		at, running := r.attend(now)
-		if !running {
+		at, running, behind := r.attend(now, most)
+		switch {
+		case !running:
 			return
+		case behind:
+			most = mostBehind
+			runtime.Gosched()
+		default:
+			most = mostAtOnce
+			r.pace.until(at)
 		}
-		r.pace.until(at)
 	}
 }
 
-// attend starts what is due, cancels what is cut off, gives up targets that ignore that, and says when there is something
-// to do again.
-func (r *client) attend(now time.Time) (at time.Time, running bool) {
+// attend starts what is due, so many requests at most, cancels what is cut off, gives up targets that ignore that, and says
+// when there is something to do again. behind: more is due now.
+func (r *client) attend(now time.Time, most int) (at time.Time, running, behind bool) {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
 	r.b.advance(now)
 	if cut, ok := r.b.cutoff(); ok && !now.Before(cut) {
 		r.cancel() // also what a late client sends only now
 	}
-	r.startAll(false)
+	r.behind = r.startDue(most)
 	for c := r.b.running.first; c != nil && r.b.passed(c, grace); c = r.b.running.first {
 		r.abandon(c)
 	}
@@ -139,19 +156,34 @@ func (r *client) attend(now time.Time) (at time.Time, running bool) {
 			}
 		})
 	}
-	return r.until, running
+	return r.until, running, r.behind
 }
 
-// startAll starts what is due, all but the first where the caller keeps that, to do it itself. The lock is held.
-func (r *client) startAll(keep bool) (kept *job) {
-	for c := r.b.startNext(); c != nil; c = r.b.startNext() {
-		if j := r.launch(c); keep {
-			kept, keep = j, false
-		} else {
-			r.workers.run(j, r.perform)
+// startDue starts what is due, so many requests at most, and says whether there may be more. The lock is held.
+func (r *client) startDue(most int) (more bool) {
+	for range most {
+		c := r.b.startNext()
+		if c == nil {
+			return r.b.clogged()
+		}
+		r.workers.run(r.launch(c), r.perform)
+	}
+	return true
+}
+
+// startRoom starts the one request that the end of another has made room for, or that is due and to which the loop has not
+// come; where the caller keeps it, to do it itself, it is returned. The lock is held.
+func (r *client) startRoom(keep bool) (kept *job) {
+	switch {
+	case r.behind && r.b.plan.Arrivals != nil && r.b.waiting.len() == 0:
+	case !keep:
+		r.startDue(1)
+	default:
+		if c := r.b.startNext(); c != nil {
+			return r.launch(c)
 		}
 	}
-	return kept
+	return nil
 }
 
 // launch makes a request ready to be done.
@@ -230,10 +262,10 @@ func (r *client) end(j *job, now time.Time, rec *goodput.Record, goesOn bool) (n
 	return next
 }
 
-// goOn starts what has become due, or returns it, as startAll does, wakes the loop up where it sleeps too long, gives the
+// goOn starts what has become due, or returns it, as startRoom does, wakes the loop up where it sleeps too long, gives the
 // lock back and books.
 func (r *client) goOn(keep bool) (kept *job) {
-	kept = r.startAll(keep)
+	kept = r.startRoom(keep)
 	at, running := r.b.next(grace)
 	early := !running || at.Before(r.until)
 	ks := r.b.take()

@@ -49,6 +49,7 @@ type schedule struct {
 	closed    bool       // it is known when the window ends
 	end       time.Time  // when, once closed
 	included  bool       // what starts or ends at end is still inside
+	foreseen  *foreseen  // nil: nobody knows what comes after the next request
 	cooling   int        // requests in the cool-down
 	over      bool       // the arrivals have ended
 	stop      time.Time  // when, once over
@@ -59,6 +60,7 @@ func newSchedule(p *Plan, start time.Time, r *readers) *schedule {
 	if s.transient = newTransient(p, start); s.transient == nil && p.WarmupRequests == 0 {
 		s.warm, s.from = true, start.Add(p.Warmup)
 	}
+	s.foreseen = newForeseen(p, start)
 	s.ahead()
 	return s
 }
@@ -96,6 +98,9 @@ func (s *schedule) ahead() {
 		s.fallen++
 	} else {
 		s.at = at
+	}
+	if f := s.foreseen; f != nil {
+		f.follow(s)
 	}
 	alone := len(s.turns) == 0 && s.open == 0 // nothing can come before it
 	if alone {
@@ -227,11 +232,15 @@ func (s *schedule) closeAt(at time.Time) {
 	}
 }
 
-// close notes where the window ends.
+// close notes where the window ends: not before what was already counted as inside of it.
 func (s *schedule) close(at time.Time, included bool) {
-	if !s.closed {
-		s.closed, s.end, s.included = true, at, included
+	if s.closed {
+		return
 	}
+	if f := s.foreseen; f != nil && at.Before(f.reached) {
+		at, included = f.reached, true
+	}
+	s.closed, s.end, s.included = true, at, included
 }
 
 // finish ends the arrivals.
@@ -425,8 +434,11 @@ func (s *schedule) frontier(now time.Time) (time.Time, bool) {
 		return s.last, true // the last request may be any turn, or there may be none
 	}
 	if s.arrivals != nil {
-		if s.behind {
+		switch {
+		case s.behind:
 			return s.last, true
+		case s.foreseen != nil && s.warm && s.sessions == 0 && !s.at.After(now):
+			return s.foreseen.until(s, now)
 		}
 		return s.at, true
 	}
@@ -441,6 +453,9 @@ func (s *schedule) frontier(now time.Time) (time.Time, bool) {
 func (s *schedule) window() (end time.Time, included, known bool) {
 	if s.ahead(); s.closed {
 		return s.end, s.included, true
+	}
+	if f := s.foreseen; f != nil && f.known {
+		return f.end, f.included, true
 	}
 	end, known = s.bound()
 	return end, false, known

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"container/heap"
 	"errors"
 	"maps"
 	"math"
@@ -21,8 +22,8 @@ type tally struct {
 	start time.Time
 	acc   *goodput.Accumulator // nil until the window's beginning is known
 	shut  bool                 // the accumulator knows the window's end
-	held  []*goodput.Record
-	judge *goodput.Judge // nil: nobody asks while the run goes on
+	held  byEnd                // the first to end is the first
+	judge *goodput.Judge       // nil: nobody asks while the run goes on
 	file  *goodput.RecordWriter
 
 	offered, sent, ended, success uint64
@@ -79,20 +80,29 @@ func (t *tally) follow(s *schedule, now time.Time) {
 	if t.acc == nil && s.warm {
 		t.acc = t.accumulator(goodput.WithWindow(s.from, time.Time{}))
 	}
-	if t.acc == nil || len(t.held) == 0 {
+	if t.acc == nil {
 		return
 	}
-	kept := t.held[:0]
-	for _, r := range t.held {
-		if t.early(r, s, now) {
-			kept = append(kept, r)
-			continue
-		}
+	for len(t.held) > 0 && !t.early(t.held[0], s, now) {
+		r := heap.Pop(&t.held).(*goodput.Record)
 		t.endWindow(r, s)
 		t.acc.Observe(r)
 	}
-	clear(t.held[len(kept):])
-	t.held = kept
+}
+
+// byEnd is a heap of records, by the instants at which they ended.
+type byEnd []*goodput.Record
+
+func (h byEnd) Len() int           { return len(h) }
+func (h byEnd) Less(i, j int) bool { return h[i].Start.Add(h[i].End).Before(h[j].Start.Add(h[j].End)) }
+func (h byEnd) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *byEnd) Push(x any)        { *h = append(*h, x.(*goodput.Record)) }
+func (h *byEnd) Pop() any {
+	n := len(*h) - 1
+	r := (*h)[n]
+	(*h)[n] = nil
+	*h = (*h)[:n]
+	return r
 }
 
 // decide finds where the steady state begins. last: it is too late to begin it without having found it.
@@ -158,7 +168,7 @@ func (t *tally) end(c *Call, r *goodput.Record, s *schedule, now time.Time) obse
 		t.counted += uint64(r.InputTokens)
 	}
 	if t.early(r, s, now) {
-		t.held = append(t.held, cloneRecord(r))
+		heap.Push(&t.held, cloneRecord(r))
 		return o
 	}
 	t.endWindow(r, s)
