@@ -51,7 +51,8 @@ type Curve struct {
 	Fingerprint string
 	Points      []Point // in the order of their loads
 
-	Raw         Peak       // raw throughput limit
+	Raw         Peak       // raw throughput limit; what failed is throughput too, see ErrFailed
+	Succeeded   Peak       // the highest rate of successes at any load: what of the raw limit the system can deliver
 	Limit       Crossing   // goodput limit
 	Peak        Peak       // goodput peak
 	Bloat       [2]float64 // loads from the goodput limit to the raw limit; NaN where either is not known, or they are the wrong way round
@@ -67,6 +68,7 @@ type Curve struct {
 var (
 	ErrClient      = errors.New("the client was not sound at this load, which is left out")
 	ErrNotMonotone = errors.New("the SLO is met again at a higher load than one at which it was not")
+	ErrFailed      = errors.New("requests that failed are a part of the raw throughput limit, which may be more than the system can do")
 	ErrSLO         = errors.New("reports that are not of one SLO")
 )
 
@@ -118,8 +120,12 @@ func (c *Curve) check() error {
 
 // read finds the figures.
 func (c *Curve) read(loads []load) {
-	c.Raw, c.Peak = Peak{math.NaN(), math.NaN()}, Peak{math.NaN(), math.NaN()}
+	none := Peak{math.NaN(), math.NaN()}
+	c.Raw, c.Succeeded, c.Peak = none, none, none
 	for _, l := range loads {
+		if v := l.rate(success); !math.IsNaN(v) && !(v <= c.Succeeded.Value) {
+			c.Succeeded = Peak{l.at, v}
+		}
 		if v := l.rate(throughput); !math.IsNaN(v) && !(v <= c.Raw.Value) {
 			c.Raw = Peak{l.at, v}
 		}
@@ -135,6 +141,12 @@ func (c *Curve) read(loads []load) {
 	}
 	c.Steps = c.steps(loads)
 	c.Falls = c.falls(loads)
+	for _, l := range loads {
+		if l.at == c.Raw.Load && l.failed() > mostFailed {
+			c.Warnings = append(c.Warnings, fmt.Errorf("%w: at load %s %s requests/s, of which %s failed; at no load did more than %s succeed", ErrFailed,
+				c.Axis.text(l.at), figure.Number(c.Raw.Value), figure.Share(l.failed()), figure.Number(c.Succeeded.Value)))
+		}
+	}
 }
 
 // load is the points of one load.
@@ -167,7 +179,15 @@ func (c *Curve) loads() (all []load) {
 type flow func(*goodput.Report) (perSecond float64, count uint64)
 
 func throughput(r *goodput.Report) (float64, uint64) { return r.ThroughputRPS, r.Flow.Ended }
+func success(r *goodput.Report) (float64, uint64)    { return r.SuccessRPS, r.Flow.Success }
 func good(r *goodput.Report) (float64, uint64)       { return r.GoodputRPS, r.Flow.Good }
+
+// mostFailed is the share of a load's throughput that may have failed before the text says so.
+const mostFailed = 0.05
+
+// failed is the share of the throughput that did not succeed: timeouts and refusals are throughput, by the definitions. NaN where
+// there is none.
+func (l load) failed() float64 { return 1 - l.rate(success)/l.rate(throughput) }
 
 // rate is the mean of a rate over the replicates; NaN where one has none.
 func (l load) rate(f flow) (mean float64) {
@@ -215,7 +235,11 @@ func (c *Curve) falls(loads []load) string {
 		return ""
 	}
 	l := loads[most]
-	return fmt.Sprintf("From load %s to %s throughput rises from %s to %s requests/s and goodput falls from %s to %s: more work is done, and users get less of it in time.",
+	what := "more work is done, and users get less of it in time"
+	if l.failed() > mostFailed {
+		what = fmt.Sprintf("%s of that throughput failed, %s succeeded, and users get less in time", figure.Number(l.rate(throughput)-l.rate(success)), figure.Number(l.rate(success)))
+	}
+	return fmt.Sprintf("From load %s to %s throughput rises from %s to %s requests/s and goodput falls from %s to %s: %s.",
 		c.Axis.text(peak.at), c.Axis.text(l.at), figure.Number(peak.rate(throughput)), figure.Number(l.rate(throughput)),
-		figure.Number(peak.rate(good)), figure.Number(l.rate(good)))
+		figure.Number(peak.rate(good)), figure.Number(l.rate(good)), what)
 }

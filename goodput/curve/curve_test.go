@@ -211,3 +211,38 @@ func TestTextFitsATerminal(t *testing.T) {
 	}
 	assert.True(t, strings.HasPrefix(c.String(), "SLO            e2e p95 < 100ms"))
 }
+
+// With a timeout requests that a system cannot serve end at the rate at which they come: the raw limit is more than it can do.
+// Of a system that serves 60/s, at 100/s the 40/s that time out are throughput as well.
+func TestTimeoutsInTheRawLimit(t *testing.T) {
+	at := func(rate, served int) Point {
+		a := goodput.NewAccumulator(slo.MustParse("e2e p95 < 1s"))
+		for i := range 60 * rate {
+			r := goodput.Record{Start: time.Unix(0, 0).Add(time.Duration(i) * time.Second / time.Duration(rate)), End: 100 * time.Millisecond, Outcome: goodput.Success}
+			switch {
+			case i%rate >= served:
+				r.Outcome, r.End = goodput.Timeout, 2*time.Second
+			case rate > served: // the others wait
+				r.End = 1900 * time.Millisecond
+			}
+			a.Observe(&r)
+		}
+		return Point{float64(rate), a.Report()}
+	}
+	c, err := New(Rate, []Point{at(40, 40), at(60, 60), at(100, 60)})
+	require.NoError(t, err)
+	assert.Equal(t, 100.0, c.Raw.Load)
+	assert.InEpsilon(t, 100, c.Raw.Value, 0.04)
+	assert.InEpsilon(t, 60, c.Succeeded.Value, 0.04)
+	require.Len(t, c.Warnings, 1)
+	require.ErrorIs(t, c.Warnings[0], ErrFailed)
+	assert.Contains(t, c.Warnings[0].Error(), "of which 40.0% failed")
+	assert.Contains(t, c.String(), "Success limit  5")
+	assert.Contains(t, c.Falls, "of that throughput failed")
+	assert.NotContains(t, c.Falls, "more work is done")
+
+	c, err = New(Rate, []Point{at(40, 40), at(60, 58)}) // 2 of 60 are within 5 %
+	require.NoError(t, err)
+	assert.Empty(t, c.Warnings)
+	assert.NotContains(t, c.String(), "Success limit")
+}

@@ -7,6 +7,7 @@
 // What it says of the system:
 //
 //	Raw          highest throughput seen at any load
+//	Succeeded    highest rate of successes at any load
 //	Limit        goodput limit: the load at which the SLO stops being met, between two loads that were measured
 //	Peak         load at which goodput is highest
 //	Bloat        from the goodput limit to the load of the raw limit: work is done, and users do not get it in time
@@ -25,6 +26,12 @@
 // A curve that does not cross has no limit: where the SLO is met at every load it is at least the highest one, and where at
 // none below the lowest. A load at which the client was not sound (goodput.Invalid) says nothing of the server and is left
 // out, with a warning.
+//
+// # What the raw limit counts
+//
+// Throughput counts whatever ended, and so a client's own timeouts and refusals, too: past its limit a system that is asked
+// more has more throughput by them, without doing more. The raw limit can thus be more than the system can do. Where over 5 %
+// of it failed a warning says so (ErrFailed), and Succeeded is what the system did.
 //
 // # Comparing two systems
 //

@@ -52,6 +52,7 @@ type curveJSON struct {
 	SLO         slo.SLO      `json:"slo"`
 	Fingerprint string       `json:"fingerprint"`
 	Raw         peakJSON     `json:"raw_limit"`
+	Succeeded   peakJSON     `json:"success_limit"`
 	Limit       crossingJSON `json:"goodput_limit"`
 	Peak        peakJSON     `json:"goodput_peak"`
 	Bloat       [2]*float64  `json:"bloat_zone"`
@@ -69,7 +70,7 @@ type curveJSON struct {
 func (c Curve) MarshalJSON() ([]byte, error) {
 	j := curveJSON{
 		Format: Format, Axis: c.Axis, SLO: c.SLO, Fingerprint: c.Fingerprint,
-		Raw: peakJSON{number(c.Raw.Load), number(c.Raw.Value)}, Limit: c.Limit.json(), Peak: peakJSON{number(c.Peak.Load), number(c.Peak.Value)},
+		Raw: peakJSON{number(c.Raw.Load), number(c.Raw.Value)}, Succeeded: peakJSON{number(c.Succeeded.Load), number(c.Succeeded.Value)}, Limit: c.Limit.json(), Peak: peakJSON{number(c.Peak.Load), number(c.Peak.Value)},
 		Bloat: numbers(c.Bloat), Recommended: number(c.Recommended), Headroom: c.Headroom, Falls: c.Falls, Stopped: c.Stopped, Points: c.Points,
 	}
 	for _, s := range c.Steps {

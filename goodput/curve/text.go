@@ -1,6 +1,7 @@
 package curve
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,6 +24,9 @@ func (c Curve) String() string {
 	line("SLO", c.SLO.String())
 	line("Goodput limit", c.limitText())
 	line("Raw limit", c.peakText(c.Raw, "requests/s of throughput"))
+	if slices.ContainsFunc(c.Warnings, func(err error) bool { return errors.Is(err, ErrFailed) }) {
+		line("Success limit", c.peakText(c.Succeeded, "requests/s of successes"))
+	}
 	line("Goodput peak", c.peakText(c.Peak, "requests/s"))
 	if !math.IsNaN(c.Bloat[0]) {
 		line("Bloat zone", fmt.Sprintf("load %s to %s: work is done, and users do not get it in time", c.Axis.text(c.Bloat[0]), c.Axis.text(c.Bloat[1])))

@@ -41,7 +41,7 @@ type Limit struct {
 	Confidence  float64    // 1 − α
 	Bracket     [2]float64 // the highest rate whose verdict was met, below the lowest whose verdict was missed, and that one; NaN: none
 	Objective   string     // whose share decides the estimate; "": it rests on the bracket
-	Raw         curve.Peak // raw throughput limit: the highest throughput of any probe, and the rate that was asked for then
+	Raw         curve.Peak // raw throughput limit: the highest throughput of any probe, and the rate that was asked for then; what failed is throughput too
 	Recommended float64    // Rate × (1 − Headroom); NaN unless it was found
 	Headroom    float64
 	Probes      []*Probe // in the order in which they were made
@@ -68,6 +68,13 @@ func (s *search) limit() *Limit {
 		}
 	}
 	l.warnings(s, b)
+	if c, err := l.Curve(); err == nil { // it knows what of the raw limit failed
+		for _, w := range c.Warnings {
+			if errors.Is(w, curve.ErrFailed) {
+				l.Warnings = append(l.Warnings, w)
+			}
+		}
+	}
 	return l
 }
 
