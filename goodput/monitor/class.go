@@ -27,11 +27,13 @@ const (
 const (
 	tIn = iota
 	tGoodIn
-	tOverdue                                // decided in flight
-	tLimits                                 // brought a threshold along
-	tOther                                  // of a class that had no place
-	tOutcomes                               // by outcome
-	tEnd      = tOutcomes + numOutcomes + 1 // then for each objective: lost under it first, and undefined
+	tOverdue                                 // decided in flight
+	tLimits                                  // brought a threshold along
+	tOther                                   // of a class that had no place
+	tUnseen                                  // in flight in a monitor whose counts were taken over
+	tUnseenDue                               // of them decided
+	tOutcomes                                // by outcome
+	tEnd       = tOutcomes + numOutcomes + 1 // then for each objective: lost under it first, and undefined
 )
 
 const numOutcomes = int(goodput.Unfinished)

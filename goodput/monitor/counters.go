@@ -16,9 +16,10 @@ type Counters struct {
 
 // ClassCounters are the totals of a class. The books close:
 //
+//	Offered = Recorded + InFlight + Unseen
 //	Recorded = the sum of Outcomes
 //	Outcomes[success] = Good + the sum of the objectives' First
-//	Decided = Recorded + Overdue, and Good + bad = Decided
+//	Decided = Recorded + Overdue + UnseenOverdue, and Good + bad = Decided
 type ClassCounters struct {
 	Class string `json:"class"`
 	SLO   string `json:"slo"` // name of the SLO that judges it: "default", or the class where it has its own; see [SLOState]
@@ -40,6 +41,11 @@ type ClassCounters struct {
 	OutputTokens     uint64 `json:"output_tokens"`
 	GoodInputTokens  uint64 `json:"good_input_tokens"`
 	GoodOutputTokens uint64 `json:"good_output_tokens"`
+
+	// Requests that were in flight when a snapshot was made that was restored, or in a monitor that was merged: their end is
+	// not seen here. Of them so many were past a deadline.
+	Unseen        uint64 `json:"unseen"`
+	UnseenOverdue uint64 `json:"unseen_overdue"`
 
 	Limits       uint64 `json:"limits"`        // records with thresholds of their own
 	OtherClasses uint64 `json:"other_classes"` // requests whose own class had no place
@@ -75,6 +81,7 @@ func (c *class) counters(f flight) ClassCounters {
 		PastDue: n[c.only(tOverdue)], InFlight: uint64(f.inFlight), Overdue: uint64(f.overdue),
 		Outcomes:    map[goodput.Outcome]uint64{},
 		InputTokens: n[c.only(tIn)], OutputTokens: n[cOut], GoodInputTokens: n[c.only(tGoodIn)], GoodOutputTokens: n[cGoodOut],
+		Unseen: n[c.only(tUnseen)], UnseenOverdue: n[c.only(tUnseenDue)],
 		Limits: n[c.only(tLimits)], OtherClasses: n[c.only(tOther)],
 	}
 	for _, o := range goodput.Outcomes() {

@@ -109,9 +109,8 @@ func (h *happened) record(now time.Time) *goodput.Record {
 
 // flying is what the list and the monitor have in common of a request in flight.
 type flying struct {
-	i     int // in the list
-	f     *InFlight
-	first bool
+	i int // in the list
+	f *InFlight
 }
 
 // Whatever happens when, a window has the counts of a list of all that happened in it.
@@ -221,7 +220,7 @@ func checkBooks(t *testing.T, m *Monitor) {
 		}
 		require.Equal(t, c.Recorded, outcomes)
 		require.Equal(t, c.Outcomes[goodput.Success], c.Good+first)
-		require.Equal(t, c.Decided, c.Recorded+c.Overdue)
-		require.Equal(t, c.Offered, c.Recorded+c.InFlight)
+		require.Equal(t, c.Decided, c.Recorded+c.Overdue+c.UnseenOverdue)
+		require.Equal(t, c.Offered, c.Recorded+c.InFlight+c.Unseen)
 	}
 }

@@ -24,11 +24,12 @@ const pageSlots = 24
 
 // A ring has counts by time, in slots of equal width that begin at multiples of it since 1970. They lie in pages that
 // know their number, so that nothing has to be cleared when time passes: what is in a page of another number is gone.
-// There is one page more than the slots need, for the one that is being filled.
+// There are two pages more than the slots need: for the one that is being filled, and for one by a clock that is ahead.
 type ring struct {
 	width int64 // ns
 	cols  int
-	pages []page
+	n     int64  // how many pages there can be
+	pages []page // nil: no counts yet
 }
 
 type page struct {
@@ -38,7 +39,7 @@ type page struct {
 
 func newRings(cols int) (all [len(layout)]ring) {
 	for i, l := range layout {
-		all[i] = ring{width: int64(l.width), cols: cols, pages: make([]page, l.slots/pageSlots+1)}
+		all[i] = ring{width: int64(l.width), cols: cols, n: l.slots/pageSlots + 2}
 	}
 	return all
 }
@@ -47,7 +48,7 @@ func newRings(cols int) (all [len(layout)]ring) {
 func (r *ring) slot(t int64) []uint64 {
 	i := floorDiv(t, r.width)
 	no := floorDiv(i, pageSlots)
-	p := &r.pages[mod(no, int64(len(r.pages)))]
+	p := r.page(no)
 	switch {
 	case p.vals == nil:
 		p.no, p.vals = no, make([]uint64, pageSlots*r.cols)
@@ -60,10 +61,21 @@ func (r *ring) slot(t int64) []uint64 {
 	return p.vals[mod(i, pageSlots)*r.cols:][:r.cols]
 }
 
+// page is the place of a page.
+func (r *ring) page(no int64) *page {
+	if r.pages == nil {
+		r.pages = make([]page, r.n)
+	}
+	return &r.pages[mod(no, r.n)]
+}
+
 // sum adds to total what is in the slots first to last.
 func (r *ring) sum(total []uint64, first, last int64) {
+	if r.pages == nil {
+		return
+	}
 	for no := floorDiv(first, pageSlots); no <= floorDiv(last, pageSlots); no++ {
-		p := &r.pages[mod(no, int64(len(r.pages)))]
+		p := r.page(no)
 		if p.vals == nil || p.no != no {
 			continue
 		}

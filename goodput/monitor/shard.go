@@ -117,7 +117,7 @@ func (m *Monitor) attend(now int64) {
 		for from < now {
 			to := min(now, (floorDiv(from, r.width)+1)*r.width)
 			if slot := r.slot(from); slot != nil {
-				slot[0] += uint64(to - from)
+				slot[0] = min(slot[0]+uint64(to-from), uint64(r.width)) // in a merged one is what others watched
 			}
 			from = to
 		}
