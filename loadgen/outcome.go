@@ -2,16 +2,10 @@ package loadgen
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"io"
-	"net"
-	"net/url"
-	"os"
-	"slices"
-	"strings"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/netfault"
 )
 
 // outcomeOf says how a request ended whose target returned err. ctxErr is the error of the request's context at that
@@ -40,7 +34,7 @@ func outcomeOf(err, ctxErr error, bytes bool) (goodput.Outcome, string) {
 	}
 	detail := clean(err.Error())
 	switch {
-	case exhausted(err):
+	case netfault.Exhausted(err):
 		return goodput.Dropped, detail
 	case ctxErr != nil && errors.Is(ctxErr, context.DeadlineExceeded):
 		return goodput.Timeout, detail
@@ -57,29 +51,15 @@ func outcomeOf(err, ctxErr error, bytes bool) (goodput.Outcome, string) {
 	if bytes {
 		lost = goodput.Truncated
 	}
-	var timeout interface{ Timeout() bool }
-	switch {
-	case noConnection(err), gaveUp(err):
+	switch netfault.Of(err) {
+	case netfault.Lost:
 		return lost, detail
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
-		errors.As(err, &timeout) && timeout.Timeout():
+	case netfault.TimedOut:
 		return goodput.Timeout, detail
-	case errors.Is(err, context.Canceled):
+	case netfault.Cancelled:
 		return goodput.Cancelled, detail
-	case lostConnection(err):
-		return lost, detail
 	}
 	return goodput.ServerError, detail
-}
-
-// exhausted says that the client had no file descriptor or no local port left: the request was never sent. Of an error of a
-// query for an address package net keeps the text alone.
-func exhausted(err error) bool {
-	var dns *net.DNSError
-	inQuery := errors.As(err, &dns)
-	return slices.ContainsFunc(exhaustion, func(e error) bool {
-		return errors.Is(err, e) || inQuery && strings.HasSuffix(dns.Err, e.Error())
-	})
 }
 
 // unreadable, deferred, makes an outcome of an error whose methods panic, as those of a nil pointer do that was returned as
@@ -100,37 +80,4 @@ func statusOutcome(e *StatusError) goodput.Outcome {
 		return o
 	}
 	return goodput.ServerError // a mistake in the target
-}
-
-// noConnection: there never was a connection, for whatever reason, a dialler's own timeout included.
-func noConnection(err error) bool {
-	var op *net.OpError
-	var dns *net.DNSError
-	if errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" {
-		return true
-	}
-	var record tls.RecordHeaderError
-	var cert *tls.CertificateVerificationError
-	var alert tls.AlertError
-	return errors.As(err, &record) || errors.As(err, &cert) || errors.As(err, &alert)
-}
-
-// lostConnection: the network, or what stands in for it, failed.
-func lostConnection(err error) bool {
-	var netErr net.Error
-	var op *net.OpError
-	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, io.ErrNoProgress, net.ErrClosed} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	if errors.As(err, &op) || isErrno(err) {
-		return true
-	}
-	// What net/http's client wraps comes from its transport, except for a URL that it could not use at all.
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Op != "parse"
-	}
-	return errors.As(err, &netErr)
 }

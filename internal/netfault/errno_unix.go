@@ -1,6 +1,6 @@
 //go:build unix
 
-package loadgen
+package netfault
 
 import (
 	"errors"
@@ -18,4 +18,13 @@ func gaveUp(err error) bool { return errors.Is(err, syscall.ETIMEDOUT) }
 func isErrno(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno)
+}
+
+// Text is the system's word for why a system call failed; "" where none did. It quotes nothing of anybody's.
+func Text(err error) string {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return ""
+	}
+	return errno.Error()
 }

@@ -1,4 +1,4 @@
-package loadgen
+package netfault
 
 import (
 	"errors"
@@ -17,4 +17,13 @@ func gaveUp(err error) bool { return errors.Is(err, windows.WSAETIMEDOUT) }
 func isErrno(err error) bool {
 	var errno windows.Errno
 	return errors.As(err, &errno)
+}
+
+// Text is the system's word for why a system call failed; "" where none did. It quotes nothing of anybody's.
+func Text(err error) string {
+	var errno windows.Errno
+	if !errors.As(err, &errno) {
+		return ""
+	}
+	return errno.Error()
 }
