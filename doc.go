@@ -18,6 +18,7 @@
 //	    goodput/monitor      live windows of a service that runs, and what is in flight past its deadline
 //	    goodput/compat       the same records by other tools' rules
 //	    goodput/posthoc      what a run would have been by other thresholds
+//	    goodput/goodputhttp  records of HTTP requests: a middleware, and a client's transport
 //	slo/     percentile/     what good means    how slow is slow
 //
 // Start with [github.com/goodputkit/goodputkit/goodput] to measure a service that exists, and with
