@@ -16,7 +16,7 @@
 //	goodput/                 records in, report out
 //	    goodput/curve        the load-latency curve, its limits, and comparing two systems
 //	    goodput/monitor      live windows of a service that runs, and what is in flight past its deadline
-//	    goodput/compat       the same records by other tools' rules
+//	    goodput/compat       the same records by other tools' rules; vLLM's result files
 //	    goodput/posthoc      what a run would have been by other thresholds
 //	    goodput/goodputhttp  records of HTTP requests: a middleware, and a client's transport
 //	slo/     percentile/     what good means    how slow is slow

@@ -1,5 +1,5 @@
 // Package compat scores one set of records by the rules of other tools beside goodput's own, and says what makes the
-// difference.
+// difference. It reads and writes the result files of vLLM's benchmark, too.
 //
 //	c := compat.NewScorer(slo.MustParse("ttft p95 < 400ms, tpot p95 < 30ms"))
 //	for r, err := range records.All() {
@@ -34,6 +34,18 @@
 // in part only: where a tool's own rule is documented here (an error in a stream that had begun), it is applied, and
 // every other record that is no success counts as failed. Token counts are the record's, where some tools would run a
 // tokenizer over the text. What was dropped was never sent, and so is in no other tool's figures.
+//
+// # Results of vLLM's benchmark
+//
+// [ReadVLLM] reads what vllm bench serve saves with --save-result --save-detailed, [WriteVLLM] writes it. What a version
+// did not save is unknown and not 0, and [VLLMRun.Warnings] says so: start_times came in early 2026, latencies and
+// queue_times after them; before that benchmark_serving.py wrote the same lists. The format has no flag of success. A
+// request failed where there is an error's text, or neither a token nor a ttft; the text's last line says as what.
+//
+//	run, err := compat.ReadVLLM(file)
+//	…
+//	fmt.Print(run.Report(s))  // goodput's own report
+//	fmt.Print(run.Compare(s)) // everybody's
 //
 // # Memory
 //

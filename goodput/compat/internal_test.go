@@ -87,3 +87,30 @@ func TestRulesAddUp(t *testing.T) {
 		}
 	}
 }
+
+// What is kept of a string is its beginning and its end, however it came.
+func TestKeeper(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		text := make([]byte, rng.IntN(2000))
+		for i := range text {
+			text[i] = byte('a' + rng.IntN(26))
+		}
+		var k keeper
+		for rest := text; len(rest) > 0; {
+			n := 1 + rng.IntN(min(len(rest), 1+rng.IntN(800)))
+			if rng.IntN(3) == 0 {
+				n = 1
+				k.add(rest[0])
+			} else {
+				k.addAll(rest[:n])
+			}
+			rest = rest[n:]
+		}
+		want := string(text)
+		if len(text) > maxHead+maxTail {
+			want = string(text[:maxHead]) + "…" + string(text[len(text)-maxTail:])
+		}
+		require.Equal(t, want, k.text())
+	}
+}

@@ -222,6 +222,9 @@ func (s *Scorer) latencies(t Tool, u *rules, done func(*row) bool, out *Score) {
 
 // untilLastIssued is MLPerf's duration: from the first scheduled instant until the sample that was issued last was done, s.
 func (s *Scorer) untilLastIssued(done func(*row) bool) float64 {
+	if s.untimed {
+		return s.span(done, atStart, atEnd)
+	}
 	begin, last := int64(math.MaxInt64), -1
 	for i := range s.rows {
 		w := &s.rows[i]

@@ -33,6 +33,7 @@ type Scorer struct {
 	rows         []row
 	refused      uint64
 	vllmDuration float64 // s; 0: not known
+	untimed      bool    // the first send or the last end is not known: vllmDuration is all there is
 
 	chunks, errored *percentile.Digest // gaps between chunks: of successes, and of streams that ended in an error
 	tokens          *percentile.Digest // steps between tokens of successes, each at its chunk's instant
@@ -129,6 +130,12 @@ func (s *Scorer) count(f func(*row) bool) (n uint64) {
 // span is the time from the earliest to the latest of two instants of the requests of which f is true, in s; NaN where
 // there is none, or no time between them.
 func (s *Scorer) span(f func(*row) bool, from, to func(*row) int64) float64 {
+	if s.untimed {
+		if s.vllmDuration > 0 {
+			return s.vllmDuration
+		}
+		return math.NaN()
+	}
 	first, last, any := int64(math.MaxInt64), int64(math.MinInt64), false
 	for i := range s.rows {
 		if w := &s.rows[i]; f(w) {

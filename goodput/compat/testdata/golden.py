@@ -147,14 +147,15 @@ def ms(values):
     return {k: v / 1000 for k, v in values.items()}
 
 
-def vllm(root, recs):
-    """bench serve sees instants from the send on; a stream in which a chunk came before an error event is a success."""
+def vllm(root, recs, strict=False):
+    """bench serve sees instants from the send on; a stream in which a chunk came before an error event is a success.
+    strict: only what the records call a success is one, as WriteVLLM writes it."""
     space = take(root / "vllm/benchmarks/serve.py", ["MILLISECONDS_TO_SECONDS_CONVERSION", "BenchmarkMetrics", "calculate_metrics"],
                  dict(np=np, warnings=warnings, dataclass=dataclass, TERM_PLOTLIB_AVAILABLE=False, print=lambda *a, **k: None))
     recs = [r for r in recs if r.outcome != "dropped"]
     outputs = []
     for r in recs:
-        ok = bool(r.tokens) and (r.ok or r.outcome in ("server_error", "rate_limited", "rejected"))
+        ok = r.ok if strict else bool(r.tokens) and (r.ok or r.outcome in ("server_error", "rate_limited", "rejected"))
         at = [r.at(t) for t, _ in r.tokens]
         outputs.append(NS(success=ok, error="", prompt_len=r.input, output_tokens=r.output, generated_text="", input_audio_duration=0.0,
                           start_time=r.at(r.sent), ttft=at[0] - r.at(r.sent) if ok else 0.0, itl=[b - a for a, b in zip(at, at[1:])] if ok else [],
@@ -162,6 +163,13 @@ def vllm(root, recs):
     dur = max(r.at(r.end) for r in recs) - min(r.at(0) for r in recs)
     m, _ = space["calculate_metrics"](None, outputs, dur, None, QUANTILES, {"ttft": SLO["ttft"] * 1e3, "tpot": SLO["tpot"] * 1e3, "e2el": SLO["e2e"] * 1e3})
     dist = lambda name: {"mean": getattr(m, f"mean_{name}_ms") / 1e3, **{f"p{p}": v / 1e3 for p, v in getattr(m, f"percentiles_{name}_ms")}}
+    if strict:
+        flat = {k: v for k, v in m.__dict__.items() if not isinstance(v, list)}
+        flat["duration"] = dur
+        flat["total_input_tokens"], flat["total_output_tokens"] = flat.pop("total_input"), flat.pop("total_output")
+        for name in ("ttft", "tpot", "itl", "e2el"):
+            flat.update({f"p{p}_{name}_ms": v for p, v in getattr(m, f"percentiles_{name}_ms")})
+        return flat
     return dict(completed=m.completed, failed=m.failed, good=round(m.request_goodput * dur), duration_s=dur, throughput_rps=m.request_throughput,
                 goodput_rps=m.request_goodput, output_tps=m.output_throughput, total_tps=m.total_token_throughput, ttft=dist("ttft"), tpot=dist("tpot"),
                 itl=dist("itl"), e2e=dist("e2el"), max_concurrent_requests=m.max_concurrent_requests, max_output_tokens_per_s=m.max_output_tokens_per_s)
@@ -426,6 +434,8 @@ def main():
         root, _, commit = where.rpartition("@")
         golden["commits"][name] = commit
         golden["scores"][name] = score(Path(root), recs)
+        if name == "vllm":
+            golden["vllm_result"] = vllm(Path(root), recs, strict=True)
     json.dump(golden, sys.stdout, indent=1, default=float)
     print()
 

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const records = "../../goodput/compat/testdata/records.jsonl"
+
+func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	status = run(args, &out, &err)
+	return status, out.String(), err.String()
+}
+
+func TestRecordsAndBack(t *testing.T) {
+	result := filepath.Join(t.TempDir(), "result.json")
+	status, text, _ := call(t, records, "--goodput", "ttft:400 tpot:30 e2el:2500", "--vllm", result)
+	require.Zero(t, status)
+	require.Contains(t, text, "57.5%", "ours")
+	require.Contains(t, text, "34 failed requests left out of the denominator: attainment +13.9 points")
+
+	status, text, _ = call(t, "--goodput", "ttft:400 tpot:30 e2el:2500", "--markdown", result, "--report")
+	require.Zero(t, status)
+	require.Contains(t, text, "| completed | 156 | 162 |")
+	require.True(t, strings.HasPrefix(text, "SLO"), "the report comes first")
+}
+
+func TestRefuses(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "other.json")
+	require.NoError(t, os.WriteFile(other, []byte(`{"duration": 1.5, "completed": 2}`), 0o600))
+	for _, test := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{nil, exitUsage, "which file"},
+		{[]string{records}, exitUsage, "no SLO in the file"},
+		{[]string{records, "x", "--slo", "e2e p95 < 1s"}, exitUsage, "one file"},
+		{[]string{records, "--slo", "e2e < 1s"}, exitUsage, "percentile"},
+		{[]string{records, "--slo", "e2e p95 < 1s", "--goodput", "ttft:1"}, exitUsage, "not both"},
+		{[]string{"none.json", "--slo", "e2e p95 < 1s"}, exitError, "none.json"},
+		{[]string{other, "--slo", "e2e p95 < 1s"}, exitError, "--save-detailed"},
+	} {
+		status, _, says := call(t, test.args...)
+		require.Equal(t, test.status, status, test.args)
+		require.Contains(t, says, test.says)
+		require.Equal(t, 1, strings.Count(says, "\n"))
+	}
+	status, help, _ := call(t, "--help")
+	require.Zero(t, status)
+	require.Contains(t, help, "-goodput")
+}
