@@ -46,7 +46,8 @@
 // In real time, but not in a synctest bubble or in Simulate, also
 //
 //	10 % 50 %  of the tightest threshold on ttft, ttfo, itl, e2e or lag: the P99 of the time for which goroutines waited for
-//	           a processor (of 100 waits or more). Answers are read that much late, which no lag shows; tpot is a mean
+//	           a processor (of 100 waits or more). Answers are read that much late, which no lag shows,
+//	           and their instants are late too where the kernel does not say when they came; tpot is a mean
 //	           over an answer
 //	1 %   –    of the run the client stood still in garbage collections of more than 10 % of that threshold each
 //	5 %   –    of the seconds the client kept more than 80 % of the CPUs that it may use busy (GOMAXPROCS, or fewer that it

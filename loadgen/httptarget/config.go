@@ -56,6 +56,10 @@ type Config struct {
 	// Client is what requests go through; nil: a client of the target's own that is made for load. Of a Client of the
 	// caller's everything holds, its Timeout and proxy too, but that redirects are followed only where Redirects says so.
 	Client *http.Client
+
+	// NoKernelTime has instants be those at which the client came to read what had arrived, and not those at which the
+	// kernel saw it arrive. A Client of the caller's, HTTP/2, and systems other than Linux know no others.
+	NoKernelTime bool
 }
 
 // Stream is how a body is cut into pieces.
@@ -137,7 +141,7 @@ func New(c Config) (*Target, error) {
 	if t.c.MaxBody == 0 {
 		t.c.MaxBody = defaultMaxBody
 	}
-	t.client = httpclient.New(httpclient.Options{Client: c.Client, HTTP2: c.HTTP2, Redirects: c.Redirects})
+	t.client = httpclient.New(httpclient.Options{Client: c.Client, HTTP2: c.HTTP2, Redirects: c.Redirects, NoKernelTime: c.NoKernelTime})
 	t.buffers.New = func() any { return new([bufSize]byte) }
 	return t, nil
 }

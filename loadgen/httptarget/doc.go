@@ -11,6 +11,11 @@
 // makes of it, with the instant at which its bytes arrived. Without that nobody sees tokens, and an SLO on ttft, ttfo,
 // tpot, itl, speed or service_ttft is refused.
 //
+// On Linux, over HTTP/1.1 with or without TLS, the kernel says when bytes arrived at the client's machine (SO_TIMESTAMPNS),
+// and how long the client's goroutine then waited for a processor is in no latency. All that one read returns has the
+// instant of the last segment in it. Over HTTP/2, with a Client of the caller's, elsewhere than on Linux, with
+// Config.NoKernelTime, and while the system's clock is being set, instants are those at which the client came to read.
+//
 // # Outcomes
 //
 //	status 2xx, or what Config.Success allows,    success

@@ -50,6 +50,10 @@ type Config struct {
 	// whatever the environment says. Of a Client of the caller's everything holds, its Timeout and proxy too, but that
 	// redirects are not followed.
 	Client *http.Client
+
+	// NoKernelTime has instants be those at which the client came to read what had arrived, and not those at which the
+	// kernel saw it arrive. A Client of the caller's, HTTP/2, and systems other than Linux know no others.
+	NoKernelTime bool
 }
 
 // ConfigError says that a Config cannot be meant, and why. It quotes nothing that could be a secret.
@@ -88,7 +92,7 @@ func New(c Config) (*Target, error) {
 	if c.HTTP2 && c.Client != nil {
 		return nil, refuse("HTTP2", "is set, but it is the Client that chooses the protocol")
 	}
-	t.client = httpclient.New(httpclient.Options{Client: c.Client, HTTP2: c.HTTP2})
+	t.client = httpclient.New(httpclient.Options{Client: c.Client, HTTP2: c.HTTP2, NoKernelTime: c.NoKernelTime})
 	t.scratch.New = func() any { return newScratch() }
 	return t, nil
 }

@@ -7,8 +7,13 @@
 //
 // # Times
 //
-// The clock is read when a piece of the body has arrived, before it is parsed, and every token in the piece gets that
-// instant. A token event is a chunk with text, reasoning, a tool call's name or arguments, a refusal, or the transcript of
+// A token's instant is that at which it arrived at the client's machine. On Linux, over HTTP/1.1 with or without TLS, the
+// kernel says when that was (SO_TIMESTAMPNS): how long the client's goroutine then waited for a processor is no latency of
+// the server's. All tokens that one read returns have the instant of the last segment in it. Over HTTP/2, whose streams
+// share a connection, with a Client of the caller's, elsewhere than on Linux, with Config.NoKernelTime, and while the
+// system's clock is being set, it is the instant at which the client came to read, taken before it parses.
+//
+// A token event is a chunk with text, reasoning, a tool call's name or arguments, a refusal, or the transcript of
 // audio in it; a role, an empty delta, a comment, a chunk of usage alone is none. The end is the arrival of [DONE], or
 // without it that of the body's end.
 //

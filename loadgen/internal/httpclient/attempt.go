@@ -25,6 +25,10 @@ type attempt struct {
 	wrote     atomic.Int64 // and 1: 0 is not yet
 	reused    atomic.Bool  // the connection had been there before
 	answered  atomic.Bool
+
+	conn    *reader      // of its connection, which says when its answer came; nil: none does
+	arrival atomic.Int64 // when the last of it came: ns since the epoch; 0: nobody knows
+	body    arrivingBody
 }
 
 func newAttempt(ctx context.Context, trace *loadgen.Trace) *attempt {
@@ -63,6 +67,9 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 		a.wrote.Store(0)
 	}
 	a.got.Store(int64(d))
+	if a.conn = stampedOf(info.Conn); a.conn != nil {
+		a.conn.attempt.Store(a)
+	}
 	reused := info.Reused || isAhead(info.Conn)
 	a.reused.Store(reused)
 	if a.connected != nil {
@@ -88,8 +95,11 @@ func (a *attempt) written(by time.Duration) {
 func (a *attempt) firstByte() {
 	a.answered.Store(true)
 	d := time.Since(a.begin)
+	if ns := a.arrival.Load(); ns != 0 {
+		d = epoch.Add(time.Duration(ns)).Sub(a.begin)
+	}
 	a.written(d) // an answer can come before the whole request was written, or before net/http says so
-	a.trace.Phase(loadgen.PhaseFirstByte, d+1-time.Duration(a.wrote.Load()))
+	a.trace.Phase(loadgen.PhaseFirstByte, max(0, d+1-time.Duration(a.wrote.Load())))
 }
 
 // watchDial has h tell trace how long the name and the connection took. Of several addresses that are tried the one that

@@ -21,9 +21,10 @@ const (
 
 // Body is the body of an answer, and when its last piece came.
 type Body struct {
-	At    time.Time // of the last Read, taken as soon as the bytes were there
+	At    time.Time // when the bytes of the last Read came: by the kernel's account, else taken as soon as they were there
 	body  io.ReadCloser
-	plain io.Reader // the body, decoded where it is encoded
+	from  *arrivingBody // the body, where it is known when it came
+	plain io.Reader     // the body, decoded where it is encoded
 	trace *loadgen.Trace
 	some  bool // a byte came
 	ended bool // it has come to its end
@@ -45,6 +46,7 @@ func NewBody(resp *http.Response, trace *loadgen.Trace) *Body {
 // NewRawBody is the body of resp as it came, encoded or not.
 func NewRawBody(resp *http.Response, trace *loadgen.Trace) *Body {
 	in := &Body{body: resp.Body, trace: trace}
+	in.from, _ = resp.Body.(*arrivingBody)
 	in.plain = wire{in}
 	return in
 }
@@ -57,13 +59,24 @@ type wire struct{ *Body }
 
 func (w wire) Read(p []byte) (int, error) {
 	n, err := w.body.Read(p)
-	w.At = time.Now()
+	w.At = w.arrival(err)
 	w.ended = w.ended || err == io.EOF
 	if n > 0 && !w.some {
 		w.some = true
 		w.trace.FirstByteAt(w.At)
 	}
 	return n, err
+}
+
+// arrival is when the bytes came that a Read has just returned. One that failed has ended now, and so has the last one
+// where the end of the connection is the body's.
+func (in *Body) arrival(err error) time.Time {
+	if in.from != nil && (err == nil || err == io.EOF) {
+		if at, ok := in.from.arrival(); ok {
+			return at
+		}
+	}
+	return time.Now()
 }
 
 // gunzip decodes a body that nobody asked to be compressed. It waits for its header when it is read, and not before.

@@ -15,6 +15,9 @@ type Options struct {
 	Client    *http.Client // what requests go through; nil: a client of its own that is made for load
 	HTTP2     bool         // speak HTTP/2, without TLS too, and not HTTP/1.1; not with a Client
 	Redirects bool         // follow them, as Client or its default does
+
+	// NoKernelTime has instants be those at which the client came to read, and not those at which the kernel saw bytes come.
+	NoKernelTime bool
 }
 
 // Client sends requests. Any number of them may go on at once.
@@ -33,7 +36,7 @@ func New(o Options) *Client {
 		c.plain = rt
 	}
 	if o.Client == nil {
-		c.dialer = newDialer(o.HTTP2)
+		c.dialer = newDialer(o.HTTP2, !o.NoKernelTime && !o.HTTP2) // of a shared connection a read is not one request's
 		rt.first = newTransport(c.dialer.dial, c.dialer.dialTLS, o.HTTP2)
 		again := newTransport(c.dialer.dialNew, c.dialer.dialTLSNew, o.HTTP2)
 		again.MaxIdleConnsPerHost = -1 // it neither has nor keeps an idle connection
@@ -175,6 +178,10 @@ func (o *once) attempt(rt http.RoundTripper, req *http.Request, a *attempt) (*ht
 	resp, err := rt.RoundTrip(out)
 	if resp != nil {
 		resp.Request = req
+		if a.conn != nil {
+			a.body = arrivingBody{resp.Body, a}
+			resp.Body = &a.body
+		}
 	}
 	return resp, err
 }

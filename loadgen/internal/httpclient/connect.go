@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"sync"
 	"time"
 
@@ -21,13 +22,19 @@ type dialer struct {
 	net net.Dialer
 	tls tls.Config
 
+	stamps   bool     // the kernel is to say when bytes come
+	stamping *os.File // what keeps it at that
+
 	mu    sync.Mutex
 	ahead map[string][]net.Conn // by scheme and address
 }
 
-func newDialer(http2 bool) *dialer {
+func newDialer(http2, stamps bool) *dialer {
 	d := &dialer{net: net.Dialer{KeepAlive: 30 * time.Second}, ahead: map[string][]net.Conn{}}
 	d.tls.NextProtos = []string{"http/1.1"}
+	if d.stamps = stamps; stamps {
+		d.stamping = stamping()
+	}
 	if http2 {
 		d.tls.NextProtos = []string{"h2"}
 	}
@@ -55,7 +62,16 @@ func (d *dialer) dialNew(ctx context.Context, network, addr string) (net.Conn, e
 		// The request's own hooks are not for what happens here, and to join the two is slow.
 		ctx = httptrace.WithClientTrace(bare{ctx}, &h)
 	}
-	return d.net.DialContext(ctx, network, addr)
+	return d.connect(ctx, network, addr)
+}
+
+// connect opens a connection.
+func (d *dialer) connect(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := d.net.DialContext(ctx, network, addr)
+	if err == nil && d.stamps {
+		c = stamp(c)
+	}
+	return c, err
 }
 
 // bare is a context without its values, but with its deadline.
@@ -188,7 +204,7 @@ func (c *Client) Connect(ctx context.Context, u *url.URL, n int) error {
 }
 
 func (d *dialer) open(ctx context.Context, scheme, addr string) (net.Conn, error) {
-	c, err := d.net.DialContext(ctx, "tcp", addr)
+	c, err := d.connect(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
