@@ -57,12 +57,11 @@ const (
 	document
 )
 
-// begin makes a ready for an answer.
-func (a *answer) begin(t *Target, q query, resp *http.Response, trace *loadgen.Trace) {
-	*a = answer{
-		endpoint: t.endpoint, trace: trace, redact: t.redact, request: q.body, limit: q.limit, choices: q.choices, figures: true,
-		header: resp.Header, texts: trace.WantsText(),
-	}
+// begin makes a, which is zero, ready for an answer.
+func (a *answer) begin(t *Target, q *query, resp *http.Response, trace *loadgen.Trace) {
+	a.endpoint, a.trace, a.redact, a.request = t.endpoint, trace, t.redact, q.body
+	a.limit, a.choices, a.figures = q.limit, q.choices, true
+	a.header, a.texts = resp.Header, trace.WantsText()
 }
 
 // read reads the answer to its end. a.end is then when it ended, or when the failure was seen.

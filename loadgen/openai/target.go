@@ -41,15 +41,7 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 	if err != nil {
 		return err
 	}
-	resp, err := t.client.Do(ctx, &http.Request{
-		Method:        http.MethodPost,
-		URL:           t.url,
-		Host:          t.host,
-		Header:        t.client.Header(t.header),
-		Body:          io.NopCloser(bytes.NewReader(q.body)),
-		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(q.body)), nil },
-		ContentLength: int64(len(q.body)),
-	}, trace)
+	resp, err := t.client.Do(ctx, t.request(q.body), trace)
 	if err != nil {
 		return t.redact.Lost(ctx, err, q.body)
 	}
@@ -64,7 +56,7 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 		t.scratch.Put(s)
 	}()
 	a := &s.answer
-	a.begin(t, q, resp, trace)
+	a.begin(t, &q, resp, trace)
 	err = a.read(ctx, in, s)
 	a.report()
 	if err == nil {
@@ -75,6 +67,22 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 		trace.EndAt(a.end)
 	}
 	return t.redact.Lost(ctx, err, q.body)
+}
+
+// request is the one with that body. It is put together away from Do, in whose frame a request would lie for as long as its
+// answer takes to come, once for each stream.
+//
+//go:noinline
+func (t *Target) request(body []byte) *http.Request {
+	return &http.Request{
+		Method:        http.MethodPost,
+		URL:           t.url,
+		Host:          t.host,
+		Header:        t.client.Header(t.header),
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
+		ContentLength: int64(len(body)),
+	}
 }
 
 // Describe says that the target yields tokens, but for embeddings, and, where nothing is streamed, that no one sees them
