@@ -31,7 +31,7 @@ type objective struct {
 type watch struct {
 	j      int
 	metric slo.Metric
-	limit  int64 // ns
+	limit  int64 // ns; never: it grows with the output
 }
 
 func newGroup(name string, s slo.SLO) *group {
@@ -55,7 +55,7 @@ func newGroup(name string, s slo.SLO) *group {
 func (g *group) watch(o objective, rule slo.UndefinedRule) {
 	limit, perToken := o.Threshold.Billionths()
 	if perToken != 0 {
-		return
+		limit = never // but by a limit that the request brings along
 	}
 	switch o.Metric {
 	case slo.TTFT, slo.TTFO, slo.ServiceTTFT:

@@ -33,7 +33,7 @@ type InFlight struct {
 
 // Begin says that a request of a class has come in, at start or, if that is zero, now. It is offered from now on and, if it
 // is still in flight at its deadline, bad from then on. Start should have a reading of the monotonic clock, as time.Now
-// gives; a start in the future is now.
+// gives. So that a wall clock that jumps does no harm, one in the future is now, and one of more than an hour ago is an hour ago.
 func (m *Monitor) Begin(class string, start time.Time) *InFlight {
 	c, other := m.class(class)
 	now := m.now()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -189,10 +190,14 @@ func (m *Monitor) Period() time.Duration { return m.period }
 // now is the time of the monotonic clock as Unix time, ns: what the wall clock showed at the beginning, and what has passed since.
 func (m *Monitor) now() int64 { return m.axis + int64(time.Since(m.began)) }
 
-// at is an instant on the same axis, not after now.
+// at is the start of a request on the same axis: not after now, and not longer ago than maxAge.
 func (m *Monitor) at(t time.Time, now int64) int64 {
-	return min(m.axis+max(int64(t.Sub(m.began)), -m.axis), now)
+	ago := now - m.axis - max(int64(t.Sub(m.began)), math.MinInt64/2)
+	return now - min(max(ago, 0), int64(maxAge))
 }
+
+// maxAge is how long ago a request can have started that begins now.
+const maxAge = time.Hour
 
 func instant(t int64) time.Time { return time.Unix(0, t) }
 
