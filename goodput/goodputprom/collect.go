@@ -53,6 +53,9 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range c.descs.all() {
 		out <- d
 	}
+	for _, d := range []*prometheus.Desc{c.budgets.burn, c.budgets.left, c.budgets.alert} {
+		out <- d
+	}
 	for _, h := range c.histograms {
 		h.Describe(out)
 	}
@@ -72,6 +75,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		(&series{out, &c.descs, counted.Since, []string{k.Class, exposition.Label(s)}}).class(k, s)
 	}
 	out <- prometheus.MustNewConstMetricWithCreatedTimestamp(c.descs.otherClasses, prometheus.CounterValue, float64(others), counted.Since)
+	c.collectBudgets(out)
 	for _, h := range c.histograms {
 		h.Collect(out)
 	}

@@ -30,6 +30,7 @@ type Collector struct {
 
 	histograms []*prometheus.HistogramVec // one for each of metrics
 	descs      descriptions
+	budgets    budgetDescriptions
 
 	classes atomic.Pointer[table] // replaced, under mu, to add one
 	mu      sync.Mutex
@@ -49,7 +50,7 @@ func WithMetrics(metrics ...slo.Metric) Option {
 }
 
 // WithConstLabels gives every series these labels, such as the model that is served. "class", "slo", "outcome", "cause",
-// "objective", "window", "alert", "state" and "le" are taken.
+// "objective", "window", "alert", "severity", "state" and "le" are taken.
 func WithConstLabels(labels prometheus.Labels) Option {
 	return func(c *Collector) { c.constant = maps.Clone(labels) }
 }
@@ -77,7 +78,7 @@ func New(m *monitor.Monitor, opts ...Option) *Collector {
 	c.metrics = slices.DeleteFunc(c.metrics, slo.Metric.Population)
 	slices.Sort(c.metrics)
 	c.metrics = slices.Compact(c.metrics)
-	c.descs = describe(c.constant)
+	c.descs, c.budgets = describe(c.constant), describeBudgets(c.constant)
 	for _, m := range c.metrics {
 		c.histograms = append(c.histograms, newHistogram(m, exposition.Edges(m, slos...), c.constant))
 	}
@@ -89,7 +90,7 @@ func New(m *monitor.Monitor, opts ...Option) *Collector {
 	return c
 }
 
-var takenLabels = []string{"class", "slo", "outcome", "cause", "objective", "window", "alert", "state", "le"}
+var takenLabels = []string{"class", "slo", "outcome", "cause", "objective", "window", "alert", "severity", "state", "le"}
 
 func (c *Collector) check() error {
 	if c.maxClasses < 0 {

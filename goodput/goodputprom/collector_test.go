@@ -290,6 +290,47 @@ func TestARequestInFlightPastItsDeadlineIsDecided(t *testing.T) {
 	})
 }
 
+// The monitor's own budgets, burn rates and alert states are there as it says them, and what is absent is not 0.
+func TestBudgetsAreTheMonitors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := watch(t, "ttft p95 < 800ms, error_rate < 1%", monitor.WithClasses(slo.Set{"batch": slo.MustParse("ttft p95 < 800ms, error_rate < 1%")}))
+		c := goodputprom.New(m)
+		all := gather(t, c)
+		require.NotContains(t, all, "goodput_burn_rate", "no requests, no rate")
+		require.EqualValues(t, 1, pick(t, all, "goodput_alert_state", "class=default", "objective=ttft p95 < 800ms", "state=no_data", "alert=0.01389 of the budget in 1h and 5m").GetGauge().GetValue())
+		for i := range 1000 {
+			first := 100 * ms
+			if i%10 < 8 {
+				first = 2 * time.Second
+			}
+			m.Observe(&goodput.Record{Start: time.Now(), Tokens: []goodput.Token{{At: first}}, End: first, Outcome: goodput.Success})
+			time.Sleep(time.Second)
+		}
+		all = gather(t, c)
+		objective := []string{"class=default", "objective=ttft p95 < 800ms"}
+		require.InDelta(t, 0.8/0.05, pick(t, all, "goodput_burn_rate", append(objective, "window=1h")...).GetGauge().GetValue(), 1e-9)
+		require.InDelta(t, 1-0.8/0.05, pick(t, all, "goodput_error_budget_left_ratio", objective...).GetGauge().GetValue(), 1e-9)
+		require.Zero(t, pick(t, all, "goodput_burn_rate", "class=default", "objective=error_rate < 1%", "window=1h").GetGauge().GetValue())
+		states := 0
+		for _, a := range m.Alerts() {
+			if a.SLO != "default" || a.Objective != "ttft p95 < 800ms" {
+				continue
+			}
+			got := 0.0
+			for _, series := range all["goodput_alert_state"].GetMetric() {
+				labels := fmt.Sprint(series.GetLabel())
+				if strings.Contains(labels, "default") && strings.Contains(labels, "ttft") && strings.Contains(labels, a.State.String()) {
+					got += series.GetGauge().GetValue()
+				}
+			}
+			require.NotZero(t, got, a.State)
+			states++
+		}
+		require.NotZero(t, states)
+		require.EqualValues(t, 1, pick(t, all, "goodput_alert_state", append(objective, "state=firing", "alert=0.01389 of the budget in 1h and 5m")...).GetGauge().GetValue())
+	})
+}
+
 func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	m := watch(t, "ttft p95 < 1s")
 	for want, opt := range map[string]goodputprom.Option{

@@ -39,6 +39,18 @@
 // For error_rate those within are the successes, and for attainment the good, so that for every objective the share
 // that breaks it is 1 − within / requests, and its error budget 1 − target.
 //
+// # Budgets and alerts
+//
+// What the monitor itself says of its error budgets is there as gauges. Their class is the one that has the SLO as its own,
+// or "default" for all that have none, together. What is a share of no requests has no series, and is not 0.
+//
+//	goodput_burn_rate{objective, window}                          1 spends the period's budget in just the period
+//	goodput_error_budget_left_ratio{objective}                    1: all; 0: none; below 0: overspent
+//	goodput_alert_state{objective, alert, severity, state}        1 for the state that it is in, 0 for the others
+//
+// A scrape asks the monitor, and so has it judge its alerts. Package promrules writes rules that have Prometheus judge them, over
+// all replicas, from the counters.
+//
 // # Histograms
 //
 // Of the successes that [Collector.Observe] is given there are histograms in the metric's base unit: goodput_ttft_seconds,

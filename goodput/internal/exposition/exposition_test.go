@@ -3,6 +3,7 @@ package exposition
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,4 +39,12 @@ func TestLabelIsTheNameOrTheFingerprint(t *testing.T) {
 	require.Equal(t, s.Fingerprint(), Label(s))
 	s.Name = "chat"
 	require.Equal(t, "chat", Label(s))
+}
+
+func TestDurationsAreWrittenAsPrometheusDoes(t *testing.T) {
+	for want, d := range map[string]time.Duration{
+		"30d": 30 * 24 * time.Hour, "1h30m": 90 * time.Minute, "5m": 5 * time.Minute, "1s500ms": 1500 * time.Millisecond, "0s": 0,
+	} {
+		require.Equal(t, want, Duration(d))
+	}
 }
