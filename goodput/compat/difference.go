@@ -42,7 +42,7 @@ type Difference struct {
 
 func (d Difference) String() string {
 	text := d.Text
-	if !math.IsNaN(d.Points) {
+	if !math.IsNaN(d.Points) && d.Points != 0 {
 		text += ": attainment " + points(d.Points)
 	}
 	if !math.IsNaN(d.Rate) {
@@ -53,10 +53,7 @@ func (d Difference) String() string {
 
 // points is a difference of shares: "+2.1 points".
 func points(p float64) string {
-	switch p *= 100; {
-	case p == 0:
-		return "unchanged"
-	case math.Abs(p) < 0.05:
+	if p *= 100; math.Abs(p) < 0.05 {
 		return fmt.Sprintf("%+.2g points", p)
 	}
 	return fmt.Sprintf("%+.1f points", p)
@@ -156,7 +153,7 @@ func (s *Scorer) differences(theirs *rules, score, ours *Score) (all []Differenc
 	add := func(k Kind, text string) {
 		all = append(all, Difference{Kind: k, Text: text, Points: math.NaN(), Rate: math.NaN()})
 	}
-	if !math.IsNaN(score.Attainment) {
+	if score.shares {
 		all = s.chain(theirs)
 	} else if len(score.NotJudged) > 0 {
 		add(Objectives, steps[0].text(s, nil, theirs, 0))
@@ -170,6 +167,10 @@ func (s *Scorer) differences(theirs *rules, score, ours *Score) (all []Differenc
 		add(Search, "its goodput is the rate at which attainment reaches 90 %, found over several runs: one run has an attainment alone")
 	case score.Tool == MLPerf:
 		add(Search, "its result is the highest rate of a valid run: one run is valid or not")
+		if score.Completed == 0 {
+			add(Validity, "not valid: there is no complete answer of two tokens or more")
+			break
+		}
 		for _, text := range score.Server.says() {
 			add(Validity, text)
 		}

@@ -49,7 +49,7 @@
 //
 // # Memory
 //
-// Percentiles of request metrics are exact for every tool, since some are defined on single values: a [Scorer] keeps 80
+// Percentiles of request metrics are exact for every tool, since some are defined on single values: a [Scorer] keeps 88
 // bytes a request. Percentiles of steps (itl) come from package percentile's digests, exact up to 1,000 values and within
 // its error beyond.
 package compat

@@ -18,7 +18,6 @@ type row struct {
 	events            uint32
 	in                uint32
 	outcome           goodput.Outcome
-	good, limits      bool
 }
 
 const (
@@ -60,7 +59,6 @@ func (w *row) read(r *goodput.Record, step func(gap int64, n uint32)) {
 	if !w.outcome.Valid() {
 		w.outcome = goodput.ServerError
 	}
-	w.limits = len(r.Limits) > 0
 }
 
 func offset(d time.Duration) int64 { return min(max(int64(d), 0), maxOffset) }

@@ -31,6 +31,8 @@ type Score struct {
 	NotJudged   []slo.Objective // objectives that the tool does not know
 	Server      *ServerRun      // of MLPerf alone
 	Differences []Difference    // that its rules make here
+
+	shares bool // the tool judges requests one by one
 }
 
 // ServerRun is whether MLPerf's server scenario would take the run. Limits are those of the SLO on ttft and tpot or, where
@@ -166,7 +168,10 @@ func (s *Scorer) score(t Tool, u *rules) Score {
 		out.Requests = out.Completed
 		return out
 	}
-	out.Requests, out.Good = s.share(u)
+	out.shares = true
+	if out.Requests, out.Good = s.share(u); out.Requests == 0 {
+		return out
+	}
 	out.Attainment = float64(out.Good) / float64(out.Requests)
 	switch t {
 	case InferencePerf:

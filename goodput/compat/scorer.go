@@ -22,7 +22,7 @@ func WithVLLMDuration(d time.Duration) Option {
 	return func(s *Scorer) { s.vllmDuration = d.Seconds() }
 }
 
-// A Scorer takes records in and scores them by every tool's rules. It keeps 80 bytes a request, and digests of the steps
+// A Scorer takes records in and scores them by every tool's rules. It keeps 88 bytes a request, and digests of the steps
 // between tokens. One goroutine may use it at a time.
 type Scorer struct {
 	slo          slo.SLO
@@ -81,7 +81,6 @@ func (s *Scorer) Observe(r *goodput.Record) {
 		s.tokens.AddN(0, uint64(w.n1-1))
 	}
 	v := s.own.Judge(&plain)
-	w.good = v.Good
 	for i := range s.limits {
 		if v.Misses(i) {
 			w.missed |= 1 << i

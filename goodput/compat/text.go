@@ -2,6 +2,7 @@ package compat
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/goodputkit/goodputkit/internal/figure"
@@ -36,7 +37,7 @@ func (c Comparison) Table() [][]string {
 		return figure.Count(s.Failed)
 	})
 	add("good", func(s *Score) string {
-		if s.Server != nil || s.Attainment != s.Attainment {
+		if math.IsNaN(s.Attainment) {
 			return figure.Absent
 		}
 		return figure.Count(s.Good)

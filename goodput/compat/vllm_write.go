@@ -33,7 +33,7 @@ type VLLMHeader struct {
 // left out. Neither prompts nor answers are in records: generated_texts are empty. Figures are vLLM's formulas, so that
 // request_throughput, request_goodput and the rest are not what a goodput.Report says: see [Scorer].
 //
-// The lists of a result come one after the other, so all records are held in memory: some 100 bytes a request and 8 a chunk.
+// The lists of a result come one after the other, so all records are held in memory: some 120 bytes a request and 8 a chunk.
 func WriteVLLM(w io.Writer, records iter.Seq2[*goodput.Record, error], h VLLMHeader) error {
 	v := &vllmWriter{header: h}
 	for r, err := range records {
