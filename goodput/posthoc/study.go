@@ -231,21 +231,21 @@ func (st *Study) observe(a *goodput.Accumulator, r *goodput.Record) {
 	if r.Outcome != goodput.Success {
 		return // good at no scale; the report has how many there are
 	}
-	v := r.Read()
-	class, cohort, flow := a.Place(&v)
+	v := r.Measure()
+	class, cohort, flow := a.Place(r, &v)
 	if !cohort && !flow {
 		return
 	}
-	st.population(class).observe(&v, cohort, flow)
+	st.population(class).observe(r, &v, cohort, flow)
 }
 
-func (p *population) observe(v *goodput.Reading, cohort, flow bool) {
+func (p *population) observe(r *goodput.Record, v *goodput.Values, cohort, flow bool) {
 	good := scale(0)
 	for i, o := range p.slo.Objectives {
 		if o.Metric.Population() {
 			continue
 		}
-		if own, ok := v.Own(o.Metric); ok {
+		if own, ok := r.Limit(o.Metric); ok {
 			o.Threshold = own
 		}
 		at, excluded := leastFor(v, o, p.slo.Undefined[o.Metric])
@@ -265,13 +265,13 @@ func (p *population) observe(v *goodput.Reading, cohort, flow bool) {
 	}
 	if flow {
 		p.flow.add(good, 1)
-		p.flowTokens.add(good, v.OutputTokens())
+		p.flowTokens.add(good, uint64(v.OutputTokens()))
 	}
-	p.surface.observe(v, p.slo, cohort, flow)
+	p.surface.observe(r, v, p.slo, cohort, flow)
 }
 
 // leastFor is the least scale at which a request holds an objective; never where it does at none.
-func leastFor(v *goodput.Reading, o slo.Objective, rule slo.UndefinedRule) (at scale, excluded bool) {
+func leastFor(v *goodput.Values, o slo.Objective, rule slo.UndefinedRule) (at scale, excluded bool) {
 	if _, excluded := v.Holds(o, rule); excluded {
 		return never, true
 	}

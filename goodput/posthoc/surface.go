@@ -58,12 +58,12 @@ func newAxis(m slo.Metric, of slo.SLO, given, usual []time.Duration) axis {
 
 // first is the index of the tightest threshold that the request holds; len(a.at) where it holds none. A threshold that it brought
 // along takes the place of all of them.
-func (a *axis) first(v *goodput.Reading) int {
+func (a *axis) first(r *goodput.Record, v *goodput.Values) int {
 	holds := func(t slo.Threshold) bool {
 		within, excluded := v.Holds(slo.Objective{Metric: a.metric, Threshold: t}, a.rule)
 		return within || excluded
 	}
-	if own, ok := v.Own(a.metric); ok && a.judged {
+	if own, ok := r.Limit(a.metric); ok && a.judged {
 		if holds(own) {
 			return 0
 		}
@@ -74,10 +74,10 @@ func (a *axis) first(v *goodput.Reading) int {
 
 // grid counts requests by the tightest thresholds that they hold.
 type grid struct {
-	ttft, tpot  axis
-	good, flow  [][]uint64 // by the indices of the axes
-	withTTFT    uint64     // successes of the cohort that have a ttft
-	othersAlone []slo.Objective
+	ttft, tpot axis
+	good, flow [][]uint64      // by the indices of the axes
+	withTTFT   uint64          // successes of the cohort that have a ttft
+	others     []slo.Objective // on one request, and on other metrics
 }
 
 func newGrid(of slo.SLO, ttft, tpot []time.Duration) *grid {
@@ -87,27 +87,26 @@ func newGrid(of slo.SLO, ttft, tpot []time.Duration) *grid {
 	}
 	for _, o := range of.Objectives {
 		if m := o.Metric; m != slo.TTFT && m != slo.TPOT && !m.Population() {
-			g.othersAlone = append(g.othersAlone, o)
+			g.others = append(g.others, o)
 		}
 	}
 	return g
 }
 
 // observe counts a success.
-func (g *grid) observe(v *goodput.Reading, of slo.SLO, cohort, flow bool) {
-	// A threshold so long that only a ttft that there is not exceeds it.
-	if seen, _ := v.Holds(slo.Objective{Metric: slo.TTFT, Threshold: slo.Threshold{Limit: 1e10}}, slo.UndefinedMisses); seen && cohort {
+func (g *grid) observe(r *goodput.Record, v *goodput.Values, of slo.SLO, cohort, flow bool) {
+	if _, seen := v.Value(slo.TTFT); seen && cohort {
 		g.withTTFT++
 	}
-	for _, o := range g.othersAlone {
-		if own, ok := v.Own(o.Metric); ok {
+	for _, o := range g.others {
+		if own, ok := r.Limit(o.Metric); ok {
 			o.Threshold = own
 		}
 		if within, excluded := v.Holds(o, of.Undefined[o.Metric]); !within && !excluded {
 			return
 		}
 	}
-	i, j := g.ttft.first(v), g.tpot.first(v)
+	i, j := g.ttft.first(r, v), g.tpot.first(r, v)
 	if i == len(g.ttft.at) || j == len(g.tpot.at) {
 		return
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/goodputkit/goodputkit/slo"
 )
 
-// A Reading's answers are those of the Judge and of the report, of every vector and of random records.
-func TestReadingAgreesWithTheReport(t *testing.T) {
+// The answers to what-if questions are those of the Judge and of the report, of every vector and of random records.
+func TestHoldsAgreesWithTheReport(t *testing.T) {
 	for _, v := range readVectors(t) {
 		a := v.accumulator()
 		judge := NewJudge(a.slo, a.set)
@@ -23,8 +23,8 @@ func TestReadingAgreesWithTheReport(t *testing.T) {
 		for _, rec := range v.Records {
 			r := rec.record()
 			a.Observe(r)
-			reading := r.Read()
-			class, cohort, flow := a.Place(&reading)
+			v := r.Measure()
+			class, cohort, flow := a.Place(r, &v)
 			good := judge.Good(r)
 			c := byClass[class]
 			if cohort {
@@ -35,10 +35,10 @@ func TestReadingAgreesWithTheReport(t *testing.T) {
 			}
 			if flow && good {
 				c.flow++
-				c.tokens += reading.OutputTokens()
+				c.tokens += uint64(v.OutputTokens())
 			}
 			byClass[class] = c
-			requireSameJudgement(t, judge, r, &reading)
+			requireSameJudgement(t, judge, r, &v)
 		}
 		report := a.Report()
 		for class, c := range byClass {
@@ -57,20 +57,20 @@ func TestReadingAgreesWithTheReport(t *testing.T) {
 		judge := NewJudge(randomRefSLO(rng).slo(), nil)
 		for range 20 {
 			r := randomRefRecord(rng)
-			reading := r.Read()
-			requireSameJudgement(t, judge, r, &reading)
+			v := r.Measure()
+			requireSameJudgement(t, judge, r, &v)
 		}
 	}
 }
 
-func requireSameJudgement(t *testing.T, judge *Judge, r *Record, v *Reading) {
+func requireSameJudgement(t *testing.T, judge *Judge, r *Record, v *Values) {
 	t.Helper()
 	if r.Outcome != Success {
 		return
 	}
 	s, want := judge.SLO(r.Class), judge.Judge(r)
 	for i, o := range s.Objectives {
-		if own, ok := v.Own(o.Metric); ok {
+		if own, ok := r.Limit(o.Metric); ok {
 			o.Threshold = own
 		}
 		holds, excluded := v.Holds(o, s.Undefined[o.Metric])
@@ -83,21 +83,21 @@ func requireSameJudgement(t *testing.T, judge *Judge, r *Record, v *Reading) {
 	}
 }
 
-func TestReadingOfWhatCannotBeMeant(t *testing.T) {
+func TestHoldsOfWhatCannotBeMeant(t *testing.T) {
 	r := &Record{Outcome: Success, Limits: map[slo.Metric]float64{slo.TTFT: -1, slo.Attainment: 0.5, "y": 1, slo.E2E: 2}}
-	v := r.Read()
+	v := r.Measure()
 	for _, m := range []slo.Metric{slo.TTFT, slo.Attainment, "y", slo.TPOT} {
-		_, ok := v.Own(m)
+		_, ok := r.Limit(m)
 		assert.False(t, ok, m)
 	}
-	own, ok := v.Own(slo.E2E)
+	own, ok := r.Limit(slo.E2E)
 	assert.True(t, ok)
 	assert.Equal(t, slo.Threshold{Limit: 2}, own)
 	holds, excluded := v.Holds(slo.Objective{Metric: "y"}, "")
 	assert.False(t, holds || excluded)
 	a := NewAccumulator(slo.Chat())
 	a.Observe(r)
-	_, cohort, flow := a.Place(&v)
+	_, cohort, flow := a.Place(r, &v)
 	assert.False(t, cohort || flow, "it has no Start, and was refused")
 }
 
