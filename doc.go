@@ -15,7 +15,7 @@
 //	    loadgen/capacity     how much load a system can take: a sweep, and a search for the goodput limit
 //	goodput/                 records in, report out
 //	    goodput/curve        the load-latency curve, its limits, and comparing two systems
-//	    goodput/monitor      live windows of a service that runs, and what is in flight past its deadline
+//	    goodput/monitor      live windows, error budgets and alerts of a service that runs
 //	    goodput/compat       the same records by other tools' rules; vLLM's result files
 //	    goodput/posthoc      what a run would have been by other thresholds
 //	    goodput/goodputhttp  records of HTTP requests: a middleware, and a client's transport

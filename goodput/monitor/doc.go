@@ -27,21 +27,24 @@
 //
 // Counts are kept in four rings at once: 1 s × 600, 10 s × 2,160, 5 min × 864 and 1 h × 720. A window is read from the
 // finest ring that holds it, as a sum of integers that is divided once, and begins at a slot's beginning: it is longer
-// than asked for by less than one slot (1/600 of it or less, where it is longer than 10 min), and [Window] says from when to when it is. The longest is 30 days ([MaxWindow]).
+// than asked for by less than one slot (a 60th of it at most, from a minute on), and [Window] says from when to when it is.
+// The longest is 30 days ([MaxWindow]).
 //
 // # Budgets and alerts
 //
-// Each objective has an error budget: the share of the requests that may be bad, over a period of 30 days or [WithPeriod]. The
-// burn rate of a window is by how many times faster it is spent than would last the period. An [Alert] fires when the
+// Each objective has an error budget: the share of the requests that may be bad, over a period of 30 days or [WithPeriod].
+// The burn rate of a window is by how many times faster it is spent than would last the period. An [Alert] fires when the
 // budget burns too fast over a long and over a short window; its [Rule] follows from the objective's target and the
-// period ([DefaultRules]), and one that could never fire is refused. No data is a state of its own. docs/budgets.md has the formulas.
+// period ([DefaultRules]), and one that could never fire is refused. No data is a state of its own. docs/budgets.md has
+// the formulas.
 //
-// A percentile's budget is what it leaves, 5 % of all requests for a P95, the failed ones among the bad. An error_rate's is its threshold. The budget of the
-// requests that are not good, whatever they miss, is that of an attainment objective, if the SLO has one; without it nobody said how many may be.
+// A percentile's budget is what it leaves, 5 % of all requests for a P95, the failed ones among the bad. An error_rate's is
+// its threshold. The budget of the requests that are not good, whatever they miss, is that of an attainment objective, if
+// the SLO has one; without it nobody said how many may be.
 //
 // # Memory
 //
-// A class takes, while it has traffic, 35 kB for each of 8 counts and 2 for each objective, and next to nothing for the time in which it
-// has none. There are at most 64 classes beside those that have an SLO of their own ([WithMaxClasses]); requests of any
-// further class are counted in the class "other".
+// A class takes, while it has traffic, 36 kB for each of 8 counts and 2 for each objective, and next to nothing for the
+// time in which it has none. There are at most 64 classes beside those that have an SLO of their own ([WithMaxClasses]);
+// requests of any further class are counted in the class "other".
 package monitor
