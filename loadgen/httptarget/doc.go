@@ -30,10 +30,14 @@
 //	longer than Config.MaxBody; Check or Piece    malformed, or what the error names (loadgen.Fail)
 //	fails
 //	a stream without a token event                empty
-//	Config.Request fails                          client_error
+//	Config.Request, or its body, fails; a Client  client_error
+//	refuses a redirect
 //	the deadline passes, the context is done      timeout, cancelled
 //
-// Redirects are followed where Config.Redirects says so. One thing is repeated, once: a request on a kept-alive connection
+// Redirects are followed where Config.Redirects says so, ten at most, unless a Client of the caller's has another policy; one
+// that is not followed is the answer, and one that the policy refuses with an error a client_error. What is named like a
+// credential in the request's header (with key, token, auth, secret, cookie, … in its name) goes to no other host, and from
+// https:// to no http://. One thing is repeated, once: a request on a kept-alive connection
 // that the server had closed, or, over HTTP/2, which the server said it had not taken up (GOAWAY, REFUSED_STREAM), before a
 // byte came back, if its body can be had again. Record.Attempts is 2 then.
 //

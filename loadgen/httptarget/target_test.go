@@ -323,8 +323,8 @@ func TestRedirects(t *testing.T) {
 	assert.Equal(t, goodput.Success, rec.Outcome, rec.Detail)
 	rec = do(t, target(t, Config{URL: u, Redirects: true, Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("no further") }}}))
-	assert.Equal(t, goodput.ConnectionError, rec.Outcome, rec.Detail)
-	assert.Equal(t, "no further", rec.Detail)
+	assert.Equal(t, goodput.ClientError, rec.Outcome, rec.Detail)
+	assert.Equal(t, "a redirect was refused: no further", rec.Detail)
 }
 
 func TestConnectionsAreUsedAgain(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 // context, which knows the trace.
 type attempt struct {
 	context.Context
+	broken    atomic.Bool // the request's body was not to be had
 	trace     *loadgen.Trace
 	hooks     httptrace.ClientTrace
 	connected func() // is to hear that there is a connection; nil: nobody is

@@ -58,6 +58,9 @@ func New(o Options) *Client {
 		}
 	}
 	c.http.Transport = rt
+	if o.Redirects {
+		c.http.CheckRedirect = follow(c.http.CheckRedirect)
+	}
 	return c
 }
 
@@ -133,19 +136,23 @@ func (o *once) send(ctx context.Context, req *http.Request, trace *loadgen.Trace
 		defer connected()
 	}
 	resp, err := o.attempt(o.first, req, a)
-	if err != nil && ctx.Err() == nil && a.stale(err) {
+	if err != nil && ctx.Err() == nil && a.stale(err) && !a.broken.Load() {
 		if body, ok := repeated(req); ok {
 			trace.Attempt()
 			req = req.WithContext(ctx)
 			req.Body = body
-			resp, err = o.attempt(o.again, req, newAttempt(ctx, trace))
+			a = newAttempt(ctx, trace)
+			resp, err = o.attempt(o.again, req, a)
 		}
+	}
+	if err != nil && a.broken.Load() {
+		err = &ownError{"the request's body", err}
 	}
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols { // to which nobody asked: what comes is no body, and ctx does not end it
 		resp.Body.Close()
 		resp.Body = http.NoBody
 	}
-	if err == nil && resp.StatusCode/100 == 3 && !o.redirects {
+	if err == nil && resp.StatusCode/100 == 3 && !(o.redirects && leads(resp)) {
 		resp.Header.Del("Location") // without it a client follows nothing; one that is no URL would be an error
 	}
 	return resp, err
@@ -167,13 +174,16 @@ func (o *once) attempt(rt http.RoundTripper, req *http.Request, a *attempt) (*ht
 	out := req.WithContext(a.watch(o.callers))
 	out.GetBody = nil // without which net/http cannot send a body twice
 	if out.Body == nil || out.Body == http.NoBody {
-		switch out.Method {
-		case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-			// And it sends a request of these methods twice if it has no body: so it gets one, of nothing.
+		if o.twice(out.Method) { // so it gets one, of nothing
 			out.Body, out.ContentLength, out.TransferEncoding = nothing{}, 0, []string{"identity"}
 		}
-	} else if o.queue != nil && req.GetBody != nil {
-		unread(out, req.GetBody)
+	} else {
+		if !inMemory(out.Body, out.ContentLength) {
+			out.Body = &givenBody{ReadCloser: out.Body, length: out.ContentLength, broken: &a.broken}
+		}
+		if o.queue != nil && req.GetBody != nil {
+			unread(out, req.GetBody)
+		}
 	}
 	resp, err := rt.RoundTrip(out)
 	if resp != nil {
@@ -184,6 +194,15 @@ func (o *once) attempt(rt http.RoundTripper, req *http.Request, a *attempt) (*ht
 		}
 	}
 	return resp, err
+}
+
+// twice says that net/http sends a request of this method twice, or more often, if it has no body.
+func (o *once) twice(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return o.queue != nil // over HTTP/2, all that the server has not taken up
 }
 
 // nothing is a body that is empty, which net/http does not know.

@@ -37,14 +37,18 @@ func IsLoss(err error) bool {
 	return !errors.As(err, &found) && !errors.As(err, &status)
 }
 
-// Lost is the error of a request whose connection failed with err; an outcome stays as it is. request is the body that
-// was sent.
+// Lost is the error of a request whose connection failed with err; an outcome stays as it is, and what failed
+// on the client's own side is client_error. request is the body that was sent.
 func (r *Redactor) Lost(ctx context.Context, err error, request []byte) error {
 	if !IsLoss(err) {
 		return err
 	}
 	if ctx.Err() != nil { // that is why
 		return ctx.Err()
+	}
+	var own *ownError
+	if errors.As(err, &own) {
+		return loadgen.Fail(goodput.ClientError, r.Line(own.Error(), request, false))
 	}
 	// As an error of a client's, since not all that goes wrong on the wire has a type by which it could be known.
 	var u *url.Error
