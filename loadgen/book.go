@@ -43,7 +43,7 @@ type Book struct {
 	pending     []booking // to be booked once mu is free
 	mostPending int       // of them, before nothing more starts; 0: any number
 	asking      int       // sessions that are being asked for their next turn
-	ticks       ticker
+	ticks       *ticker
 	newCall     func() *Call
 	run         context.Context // nothing more starts once it is done; nil: the Runner cuts the run off by itself
 	result      *Result
@@ -405,6 +405,12 @@ func (b *Book) Result() (*Result, error) {
 	}
 	b.sched.closeSequences()
 	b.result, b.err = b.tally.result(b)
+	if b.ticks.off { // it is real time that passes
+		if err := b.ticks.callIn(b.run, b.progress()); err != nil {
+			b.result.Report.Warnings = append(b.result.Report.Warnings, progressWarning(err))
+		}
+		return b.result, b.err
+	}
 	b.ticks.call(b.progress())
 	return b.result, b.err
 }

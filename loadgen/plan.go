@@ -90,7 +90,9 @@ type Plan struct {
 	Overflow         Overflow
 	Seed             uint64 // of those Arrivals that have no Seed of their own. 0 is a seed like any other: a plan repeats itself
 
-	Progress func(Progress) // called each second and once at the end, never by two goroutines at once
+	// Progress is called each second, and once at the end, never by two goroutines at once. One that takes its time delays no
+	// request, and misses calls; but Run does not return before it has: see there.
+	Progress func(Progress)
 
 	// Records takes a JSON line for each request, with the keys that package goodput documents; nil: none are written. They
 	// are handed on each second, so that a run that is killed leaves a file (goodput.AllowIncomplete). A slow writer delays

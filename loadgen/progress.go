@@ -1,6 +1,8 @@
 package loadgen
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -75,11 +77,11 @@ type ticker struct {
 	off   bool      // the Runner looks at the clock itself
 	prior Progress
 	flow  uint64 // what was throughput at the time of prior
-	err   *panicError
+	err   error
 }
 
-func newTicker(p *Plan, start time.Time) ticker {
-	return ticker{f: p.Progress, at: start.Add(tickEvery)}
+func newTicker(p *Plan, start time.Time) *ticker {
+	return &ticker{f: p.Progress, at: start.Add(tickEvery)}
 }
 
 // next is when Progress is to be called.
@@ -107,6 +109,46 @@ func (t *ticker) fill(p *Progress, flow uint64) {
 		p.Goodput = float64(p.Good-t.prior.Good) / d
 	}
 	t.prior, t.flow = *p, flow
+}
+
+// errProgressBlocked is that of a Progress which had not returned when nobody was to wait for it any longer.
+var errProgressBlocked = errors.New("it had not come back " + callerGrace.String() + " after the run was cut off")
+
+// callIn calls Progress in a goroutine of its own, and returns when it has returned, or when nobody is to wait for that any
+// longer.
+func (t *ticker) callIn(ctx context.Context, p Progress) error {
+	if t.f == nil {
+		return nil
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.call(p)
+	}()
+	if !back(ctx, done) {
+		return errProgressBlocked
+	}
+	if t.err != nil {
+		return t.err
+	}
+	return nil
+}
+
+// back waits until the caller's code has come back, which done says: once ctx is done, for callerGrace at most.
+func back(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(callerGrace)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // call calls Progress, which is the caller's code: one that panics is not called again.

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -73,4 +75,39 @@ func TestSlowProgress(t *testing.T) {
 		time.Sleep(2500 * ms)
 	}})
 	assert.Equal(t, []time.Duration{time.Second, 4 * time.Second, 7 * time.Second, res.Elapsed}, at)
+}
+
+// A Progress that never comes back holds Run no longer than the caller does: its context ends that, 5 s later.
+func TestProgressThatBlocks(t *testing.T) {
+	for name, blocks := range map[string]func(Progress) bool{
+		"in the run": func(p Progress) bool { return p.Elapsed >= time.Second },
+		"at the end": func(p Progress) bool { return p.Done },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				release := make(chan struct{})
+				defer close(release)
+				calls := 0
+				plan := Plan{SLO: e2e, Arrivals: Constant{Rate: 10}, Duration: 3 * time.Second, Progress: func(p Progress) {
+					if calls++; blocks(p) {
+						<-release
+					}
+				}}
+				stop := time.AfterFunc(time.Minute, cancel)
+				defer stop.Stop()
+				start := time.Now()
+				res, err := Run(ctx, takes(ms), plan)
+				require.NoError(t, err)
+				assert.Equal(t, time.Minute+callerGrace, time.Since(start))
+				assert.EqualValues(t, 30, res.Report.Outcomes[goodput.Success])
+				assert.NoError(t, res.Cut, "it was over by then")
+				warning(t, res, ErrProgress, "it had not come back 5s after the run was cut off")
+				if name == "in the run" {
+					assert.Equal(t, 1, calls)
+				}
+			})
+		})
+	}
 }

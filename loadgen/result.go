@@ -20,7 +20,7 @@ var (
 	ErrArrivals    = errors.New("the arrivals were not in order")
 	ErrBehind      = errors.New("requests that were due were never offered")
 	ErrSessions    = errors.New("sessions ended before their last turn")
-	ErrProgress    = errors.New("Plan.Progress panicked, and was not called again")
+	ErrProgress    = errors.New("Plan.Progress failed, and was not called again")
 )
 
 // Errors of a run that was carried out in part, for errors.Is. ErrRecordsFile is only a warning where the writer was too
@@ -124,10 +124,12 @@ func (t *tally) warnings(b *Book, r *goodput.Report) (ws []error) {
 		warn(ErrRecordsFile, "%d of %d records were left out, for the writer was too slow", n, t.offered)
 	}
 	if b.ticks.err != nil {
-		warn(ErrProgress, "%s", clean(b.ticks.err.Error()))
+		ws = append(ws, progressWarning(b.ticks.err))
 	}
 	return ws
 }
+
+func progressWarning(err error) error { return fmt.Errorf("%w: %s", ErrProgress, clean(err.Error())) }
 
 func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Microsecond)

@@ -26,7 +26,9 @@ import (
 // returns.
 //
 // Records are written by a goroutine of its own, for which Run waits in the end: once ctx is done for 5 s at most, after
-// which it returns without a writer that has not come back, and with ErrRecordsFile.
+// which it returns without a writer that has not come back, and with ErrRecordsFile. So is Progress, whose last call comes
+// when the one before has returned: one that has not come back 5 s after ctx was done, and the run over, is left alone and
+// not called again, with the warning ErrProgress.
 func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	if t == nil {
 		return nil, errors.New("loadgen: the target is nil")
@@ -300,9 +302,13 @@ func (r *client) watch() (stop func()) {
 	return r.eachSecond(func() {
 		r.b.mu.Lock()
 		r.b.advance(time.Now())
-		now := r.b.progress()
+		now, ticks := r.b.progress(), r.b.ticks
 		r.b.mu.Unlock()
-		r.b.ticks.call(now)
+		ticks.call(now)
+	}, func() {
+		r.b.mu.Lock()
+		r.b.ticks = &ticker{off: true, err: errProgressBlocked}
+		r.b.mu.Unlock()
 	})
 }
 
@@ -313,11 +319,12 @@ func (r *client) flush() (stop func()) {
 		return func() {}
 	}
 	r.b.tally.flush()
-	return r.eachSecond(r.b.tally.flush)
+	return r.eachSecond(r.b.tally.flush, nil)
 }
 
-// eachSecond calls f in a goroutine until stop is called, which waits for it.
-func (r *client) eachSecond(f func()) (stop func()) {
+// eachSecond calls f in a goroutine until stop is called, which waits for it: where that can take for ever, until it is to
+// be left alone, and calls leave.
+func (r *client) eachSecond(f, leave func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	p := newTimerPacer()
 	go func() {
@@ -333,5 +340,13 @@ func (r *client) eachSecond(f func()) (stop func()) {
 			f()
 		}
 	}()
-	return func() { close(quit); p.wake(); <-done }
+	return func() {
+		close(quit)
+		p.wake()
+		if leave == nil {
+			<-done
+		} else if !back(r.run, done) {
+			leave()
+		}
+	}
 }

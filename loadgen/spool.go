@@ -11,13 +11,13 @@ import (
 const (
 	// mostSpooled is how many bytes may wait while as many are being written.
 	mostSpooled = 8 << 20
-	// writerGrace is how long a run whose context is done waits for its writer of records.
-	writerGrace = 5 * time.Second
+	// callerGrace is how long a run whose context is done waits for its writer of records, and for its Progress.
+	callerGrace = 5 * time.Second
 )
 
 var (
 	errWriterExit    = errors.New("the writer ended its goroutine (runtime.Goexit)")
-	errWriterBlocked = errors.New("the writer had not come back " + writerGrace.String() + " after the run was cut off")
+	errWriterBlocked = errors.New("the writer had not come back " + callerGrace.String() + " after the run was cut off")
 )
 
 // spool is what a run writes its records into. It takes them at once, and a goroutine of its own hands them to the writer:
@@ -99,16 +99,8 @@ func (s *spool) hand(p []byte) (err error) {
 // close returns when all is written, or cannot be: then it says why.
 func (s *spool) close() error {
 	s.stop()
-	select {
-	case <-s.gone:
-	case <-s.ctx.Done():
-		timer := time.NewTimer(writerGrace)
-		defer timer.Stop()
-		select {
-		case <-s.gone:
-		case <-timer.C:
-			return errWriterBlocked
-		}
+	if !back(s.ctx, s.gone) {
+		return errWriterBlocked
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -109,7 +109,7 @@ func TestRecordsWriterIsBlocked(t *testing.T) {
 			Records: writerFunc(func(p []byte) (int, error) { <-release; return len(p), nil })})
 		require.ErrorIs(t, err, ErrRecordsFile)
 		assert.ErrorContains(t, err, "not come back 5s after")
-		assert.Equal(t, time.Second+writerGrace, time.Since(start))
+		assert.Equal(t, time.Second+callerGrace, time.Since(start))
 		assert.InDelta(t, 1000, res.Report.Good, 1, "the last may have ended when the run was cut off")
 		assert.Equal(t, time.Second, res.Elapsed)
 		close(release)
