@@ -19,6 +19,7 @@
 //	    goodput/compat       the same records by other tools' rules; vLLM's result files
 //	    goodput/posthoc      what a run would have been by other thresholds
 //	    goodput/goodputhttp  records of HTTP requests: a middleware, and a client's transport
+//	    goodput/goodputtest  assertions for tests of SLO logic
 //	slo/     percentile/     what good means    how slow is slow
 //
 // Start with [github.com/goodputkit/goodputkit/goodput] to measure a service that exists, and with
