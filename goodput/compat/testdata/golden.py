@@ -9,7 +9,7 @@ Each DIR is a checkout of the project (vllm-project/vllm, ai-dynamo/aiperf, vllm
 kubernetes-sigs/inference-perf, LLMServe/DistServe, mlcommons/inference). The functions are taken out of its source files
 by name and run as they are, between stand-ins for the classes around them, so that nothing of a peer is installed and
 nothing of its code is in here. What is in golden.json was made from the text of those functions at the commits in it,
-their comments left out; how GuideLLM counts errored and cancelled requests, and loadgen its time per token, is not in
+their comments and the branches that these records do not reach left out; how GuideLLM counts errored and cancelled requests, and loadgen its time per token, is not in
 those functions: it is as vllm-project/guidellm#1085 and loadgen/logging.cc say, and done here. Needs Python 3.11, numpy, and g++ for loadgen. What a record is to a peer (which outcomes
 it would have called a success, which instants it would have seen) is said in the function of that peer.
 """
