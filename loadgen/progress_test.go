@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,9 +90,9 @@ func TestProgressThatBlocks(t *testing.T) {
 				defer cancel()
 				release := make(chan struct{})
 				defer close(release)
-				calls := 0
+				var calls atomic.Int32
 				plan := Plan{SLO: e2e, Arrivals: Constant{Rate: 10}, Duration: 3 * time.Second, Progress: func(p Progress) {
-					if calls++; blocks(p) {
+					if calls.Add(1); blocks(p) {
 						<-release
 					}
 				}}
@@ -105,7 +106,7 @@ func TestProgressThatBlocks(t *testing.T) {
 				assert.NoError(t, res.Cut, "it was over by then")
 				warning(t, res, ErrProgress, "it had not come back 5s after the run was cut off")
 				if name == "in the run" {
-					assert.Equal(t, 1, calls)
+					assert.EqualValues(t, 1, calls.Load())
 				}
 			})
 		})
