@@ -46,7 +46,7 @@ type SLOState struct {
 	Objectives []ObjectiveState `json:"objectives"`
 }
 
-// reading is what is read of a monitor at one instant; each group's sums over a window are made once.
+// reading is what is read of a monitor at one instant; each class's sums over a window are made once.
 type reading struct {
 	m       *Monitor
 	now     int64
@@ -55,8 +55,8 @@ type reading struct {
 }
 
 type sumKey struct {
-	g *group
-	d time.Duration
+	of any // a class or a group
+	d  time.Duration
 }
 
 // read settles, and returns with mu held.
@@ -65,20 +65,41 @@ func (m *Monitor) read() *reading {
 	return &reading{m, now, flights, map[sumKey][]uint64{}}
 }
 
-// group is the sums of all classes of a group.
+// class is the counts of a class in a window.
+func (r *reading) class(c *class, d time.Duration) []uint64 {
+	key := sumKey{c, d}
+	n, ok := r.sums[key]
+	if !ok {
+		i, first, last := extent(d, r.now)
+		n = make([]uint64, c.ringCols())
+		c.rings[i].sum(n, first, last)
+		r.sums[key] = n
+	}
+	return n
+}
+
+// group is the counts of all classes of a group.
 func (r *reading) group(g *group, d time.Duration) []uint64 {
 	key := sumKey{g, d}
-	if n, ok := r.sums[key]; ok {
-		return n
-	}
-	n := make([]uint64, g.ringCols())
-	i, first, last := extent(d, r.now)
-	for _, c := range r.m.classes.Load().all {
-		if c.group == g {
-			c.rings[i].sum(n, first, last)
+	n, ok := r.sums[key]
+	if !ok {
+		n = make([]uint64, g.ringCols())
+		for _, c := range r.m.classes.Load().all {
+			if c.group == g {
+				addSlots(n, r.class(c, d), len(n))
+			}
 		}
+		r.sums[key] = n
 	}
-	r.sums[key] = n
+	return n
+}
+
+// all is what the classes of all groups have in common.
+func (r *reading) all(d time.Duration) []uint64 {
+	n := make([]uint64, base)
+	for _, g := range r.m.groups {
+		addSlots(n, r.group(g, d), g.ringCols())
+	}
 	return n
 }
 

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -160,4 +161,58 @@ func TestBudgets(t *testing.T) {
 func roundLeft(b Budget) Budget {
 	b.Left = Figure(float64(int(float64(b.Left)*1e6+1e6+0.5))/1e6 - 1)
 	return b
+}
+
+// 10⁷ records, ten seconds of a million a second: each is counted, and the memory is what it was.
+func TestSoak(t *testing.T) {
+	if os.Getenv("GOODPUT_SOAK") == "" {
+		t.Skip("set GOODPUT_SOAK=1")
+	}
+	m := newMonitor(t, "ttft p95 < 2s, tpot p95 < 50ms, error_rate < 1%")
+	const n = 10_000_000
+	r := answer("chat", sec, 2*sec)
+	m.Observe(r)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	var all sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for g := range workers {
+		all.Go(func() {
+			for i := g; i < n; i += workers {
+				m.Observe(r)
+			}
+		})
+	}
+	all.Wait()
+	took := time.Since(start)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.EqualValues(t, n+1, m.Counters().Classes[0].Decided)
+	checkBooks(t, m)
+	require.Less(t, after.HeapAlloc, before.HeapAlloc+1<<20)
+	t.Logf("%d records in %v by %d goroutines: %.0f a second", n, took, workers, n/took.Seconds())
+}
+
+// The state of as many classes as there can be, each with requests in all slots of the first ring.
+func BenchmarkState(b *testing.B) {
+	m := newMonitor(b, "ttft p95 < 2s, tpot p95 < 50ms, error_rate < 1%")
+	now := m.now()
+	for i := range 64 {
+		m.Observe(answer(fmt.Sprint(i), sec, 2*sec))
+	}
+	m.State()
+	for _, c := range m.classes.Load().all {
+		for k := range c.rings {
+			r := &c.rings[k]
+			for s := range layout[k].slots {
+				r.slot(now - s*r.width)[cDecided]++
+			}
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.State()
+	}
 }

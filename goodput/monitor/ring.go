@@ -35,6 +35,32 @@ type ring struct {
 type page struct {
 	no   int64    // index of its first slot / pageSlots
 	vals []uint64 // pageSlots × cols; nil: no counts
+
+	// The sum of all slots, made when it is asked for: a long window is mostly of whole pages that do not change any more.
+	sum   []uint64
+	fresh bool // sum is that of vals
+}
+
+// total is the sum of all slots.
+func (p *page) total(cols int) []uint64 {
+	if !p.fresh {
+		if p.sum == nil {
+			p.sum = make([]uint64, cols)
+		}
+		clear(p.sum)
+		addSlots(p.sum, p.vals, cols)
+		p.fresh = true
+	}
+	return p.sum
+}
+
+// addSlots adds to total what is in some slots.
+func addSlots(total, slots []uint64, cols int) {
+	for ; len(slots) > 0; slots = slots[cols:] {
+		for k, n := range slots[:len(total)] {
+			total[k] += n
+		}
+	}
 }
 
 func newRings(cols int) (all [len(layout)]ring) {
@@ -58,6 +84,7 @@ func (r *ring) slot(t int64) []uint64 {
 		p.no = no
 		clear(p.vals)
 	}
+	p.fresh = false // whoever asks for a slot changes it
 	return p.vals[mod(i, pageSlots)*r.cols:][:r.cols]
 }
 
@@ -80,11 +107,11 @@ func (r *ring) sum(total []uint64, first, last int64) {
 			continue
 		}
 		from, to := max(first, no*pageSlots), min(last, no*pageSlots+pageSlots-1)
-		for v := p.vals[mod(from, pageSlots)*r.cols : (mod(to, pageSlots)+1)*r.cols]; len(v) > 0; v = v[r.cols:] {
-			for k := range total {
-				total[k] += v[k]
-			}
+		if to-from == pageSlots-1 {
+			addSlots(total, p.total(r.cols), r.cols)
+			continue
 		}
+		addSlots(total, p.vals[mod(from, pageSlots)*r.cols:(mod(to, pageSlots)+1)*r.cols], r.cols)
 	}
 }
 

@@ -55,7 +55,7 @@ func (r *ring) clone() ring {
 	c := *r
 	c.pages = slices.Clone(r.pages)
 	for i := range c.pages {
-		c.pages[i].vals = slices.Clone(c.pages[i].vals)
+		c.pages[i] = page{no: r.pages[i].no, vals: slices.Clone(r.pages[i].vals)}
 	}
 	return c
 }

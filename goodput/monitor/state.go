@@ -59,13 +59,13 @@ func (r *reading) state() *State {
 	}
 	t := m.classes.Load()
 	for _, d := range shown {
-		s.Windows = append(s.Windows, m.window(d, r.now, t.all))
+		s.Windows = append(s.Windows, r.window(d, r.all(d)))
 	}
 	for _, c := range t.sorted() {
 		f := r.flights[c.index]
 		one := ClassState{Class: c.name, SLO: c.group.name, InFlight: f.inFlight, Overdue: f.overdue}
 		for _, d := range shown {
-			one.Windows = append(one.Windows, m.window(d, r.now, []*class{c}))
+			one.Windows = append(one.Windows, r.window(d, r.class(c, d)))
 		}
 		s.Classes = append(s.Classes, one)
 		s.InFlight += f.inFlight

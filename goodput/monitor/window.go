@@ -85,20 +85,14 @@ func (w *Window) set(n []uint64) {
 	w.OutputRate, w.TokenRate = rate(w.OutputTokens), rate(w.GoodOutputTokens)
 }
 
-// frame is a window without counts. mu is held.
-func (m *Monitor) frame(d time.Duration, now int64) Window {
-	i, first, last := extent(d, now)
+// window is a window with those counts.
+func (r *reading) window(d time.Duration, counts []uint64) Window {
+	i, first, last := extent(d, r.now)
 	var watched [1]uint64
-	m.watched[i].sum(watched[:], first, last)
-	return Window{Window: d, From: instant(first * int64(layout[i].width)), To: instant(now), Watched: time.Duration(watched[0])}
-}
-
-// sums are the counts of a class in a window.
-func (c *class) sums(d time.Duration, now int64) []uint64 {
-	i, first, last := extent(d, now)
-	n := make([]uint64, c.ringCols())
-	c.rings[i].sum(n, first, last)
-	return n
+	r.m.watched[i].sum(watched[:], first, last)
+	w := Window{Window: d, From: instant(first * int64(layout[i].width)), To: instant(r.now), Watched: time.Duration(watched[0])}
+	w.set(counts)
+	return w
 }
 
 // Window is the last d of all classes together. An error wraps [ErrWindow]: d is not between 1 s and [MaxWindow].
@@ -106,9 +100,9 @@ func (m *Monitor) Window(d time.Duration) (Window, error) {
 	if err := checkWindow(d); err != nil {
 		return Window{}, err
 	}
-	now, _ := m.settle()
+	r := m.read()
 	defer m.mu.Unlock()
-	return m.window(d, now, m.classes.Load().all), nil
+	return r.window(d, r.all(d)), nil
 }
 
 // ClassWindow is the last d of one class. A class that has had no request has none in the window either.
@@ -116,26 +110,12 @@ func (m *Monitor) ClassWindow(name string, d time.Duration) (Window, error) {
 	if err := checkWindow(d); err != nil {
 		return Window{}, err
 	}
-	now, _ := m.settle()
+	r := m.read()
 	defer m.mu.Unlock()
-	var all []*class
 	if c := m.lookup(name); c != nil {
-		all = append(all, c)
+		return r.window(d, r.class(c, d)), nil
 	}
-	return m.window(d, now, all), nil
-}
-
-// window is that of some classes together. mu is held.
-func (m *Monitor) window(d time.Duration, now int64, of []*class) Window {
-	w := m.frame(d, now)
-	n := make([]uint64, base)
-	for _, c := range of {
-		for k, v := range c.sums(d, now)[:base] {
-			n[k] += v
-		}
-	}
-	w.set(n)
-	return w
+	return r.window(d, make([]uint64, base)), nil
 }
 
 func checkWindow(d time.Duration) error {
