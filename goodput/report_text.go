@@ -28,6 +28,14 @@ func (r Report) String() string {
 	return strings.Join(sections, "\n")
 }
 
+// Line is something that a report says in words, under a name: "Goodput", "7.1 of 31.9 requests/s (22.1% of throughput)".
+type Line struct{ Name, Text string }
+
+// Lines are what String says in words, beside its tables: the verdict and the SLO under "SLO", then Goodput and Attainment, the
+// Window, how it was Counted, what it was "Judged by", and the Load, the Client and the Network as far as they are known. They are
+// for whoever shows a report in another form. Texts have no line breaks, and nothing in them that does not print.
+func (r Report) Lines() []Line { return append(r.headLines(), r.countedLines()...) }
+
 // label is the beginning of a line that is no table.
 func label(name string) string { return fmt.Sprintf("%-12s", name) }
 
@@ -47,13 +55,18 @@ func (r *Report) textHead() string {
 		}
 		b.WriteByte('\n')
 	}
-	if r.Class != "" {
-		b.WriteString(label("Class") + clean(r.Class) + "\n")
+	for _, l := range r.headLines() {
+		b.WriteString(figure.Wrap(label(l.Name), l.Text, textWidth))
 	}
-	b.WriteString(figure.Wrap(label("SLO"), r.verdictText()+": "+r.sloText(), textWidth))
-	b.WriteString(figure.Wrap(label("Goodput"), r.goodputText(), textWidth))
-	b.WriteString(figure.Wrap(label("Attainment"), r.attainmentText(), textWidth))
 	return b.String()
+}
+
+// headLines are the first lines of a report.
+func (r *Report) headLines() (lines []Line) {
+	if r.Class != "" {
+		lines = append(lines, Line{"Class", clean(r.Class)})
+	}
+	return append(lines, Line{"SLO", r.verdictText() + ": " + r.sloText()}, Line{"Goodput", r.goodputText()}, Line{"Attainment", r.attainmentText()})
 }
 
 func (r *Report) verdictText() string {
@@ -386,7 +399,14 @@ func (r *Report) textClasses() string {
 }
 
 // textCounted says what the figures are of.
-func (r *Report) textCounted() string {
+func (r *Report) textCounted() (text string) {
+	for _, l := range r.countedLines() {
+		text += figure.Wrap(label(l.Name), l.Text, textWidth)
+	}
+	return text
+}
+
+func (r *Report) countedLines() []Line {
 	w := r.Window
 	when := clean(string(w.Kind))
 	if !w.From.IsZero() {
@@ -402,27 +422,25 @@ func (r *Report) textCounted() string {
 			when += ", after a warm-up of " + figure.Seconds(w.WarmupS)
 		}
 	}
-	text := figure.Wrap(label("Window"), when, textWidth)
 	counted := "attainment, objectives and percentiles over what started in the window, rates over what ended in it; percentiles are of successes alone"
 	if r.drained() {
 		counted += "; the arrival rate is over the time from the first start to the last"
 	}
-	text += figure.Wrap(label("Counted"), counted, textWidth)
 	name := ""
 	if r.SLOName != "" {
 		name = figure.Clean(r.SLOName, 60) + ", "
 	}
-	text += label("Judged by") + "SLO " + name + "fingerprint " + figure.Clean(r.Fingerprint, 20) + "\n"
+	lines := []Line{{"Window", when}, {"Counted", counted}, {"Judged by", "SLO " + name + "fingerprint " + figure.Clean(r.Fingerprint, 20)}}
 	if r.Class == "" {
 		if r.Health != nil && r.Health.Load != nil {
-			text += figure.Wrap(label("Load"), r.Health.Load.text(), textWidth)
+			lines = append(lines, Line{"Load", r.Health.Load.text()})
 		}
-		text += figure.Wrap(label("Client"), r.clientText(), textWidth)
+		lines = append(lines, Line{"Client", r.clientText()})
 		if r.Health != nil && r.Health.Network != nil {
-			text += figure.Wrap(label("Network"), r.Health.Network.text(), textWidth)
+			lines = append(lines, Line{"Network", r.Health.Network.text()})
 		}
 	}
-	return text
+	return lines
 }
 
 func (r *Report) clientText() string {

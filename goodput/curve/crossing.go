@@ -122,7 +122,7 @@ func (c *Curve) cross(loads []load, only func([]judged) []judged) Crossing {
 		case held && math.IsNaN(x.Hi):
 			x.State, x.Lo, before = AtLeast, l.at, now
 		case held && all:
-			c.Warnings = append(c.Warnings, fmt.Errorf("%w: %s and %s", ErrNotMonotone, c.Axis.text(l.at), c.Axis.text(x.Hi)))
+			c.Warnings = append(c.Warnings, fmt.Errorf("%w: %s and %s", ErrNotMonotone, c.Axis.Text(l.at), c.Axis.Text(x.Hi)))
 		case !held && math.IsNaN(x.Hi):
 			if x.Hi = l.at; x.State == Unknown {
 				x.State = Below

@@ -21,8 +21,8 @@ const (
 	Concurrency Axis = "concurrency" // of a closed loop: workers
 )
 
-// text is a load for people.
-func (a Axis) text(load float64) string {
+// Text is a load for people: "8/s", or "8" workers.
+func (a Axis) Text(load float64) string {
 	if a == Rate {
 		return figure.Number(load) + "/s"
 	}
@@ -144,7 +144,7 @@ func (c *Curve) read(loads []load) {
 	for _, l := range loads {
 		if l.at == c.Raw.Load && l.failed() > mostFailed {
 			c.Warnings = append(c.Warnings, fmt.Errorf("%w: at load %s %s requests/s, of which %s failed; at no load did more than %s succeed", ErrFailed,
-				c.Axis.text(l.at), figure.Number(c.Raw.Value), figure.Share(l.failed()), figure.Number(c.Succeeded.Value)))
+				c.Axis.Text(l.at), figure.Number(c.Raw.Value), figure.Share(l.failed()), figure.Number(c.Succeeded.Value)))
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (c *Curve) loads() (all []load) {
 			if len(h.Reasons) > 0 {
 				why = ": " + figure.Clean(h.Reasons[0], 200)
 			}
-			c.Warnings = append(c.Warnings, fmt.Errorf("load %s: %w%s", c.Axis.text(p.Load), ErrClient, why))
+			c.Warnings = append(c.Warnings, fmt.Errorf("load %s: %w%s", c.Axis.Text(p.Load), ErrClient, why))
 			continue
 		}
 		if n := len(all); n > 0 && all[n-1].at == p.Load {
@@ -240,6 +240,6 @@ func (c *Curve) falls(loads []load) string {
 		what = fmt.Sprintf("%s of that throughput failed, %s succeeded, and users get less in time", figure.Number(l.rate(throughput)-l.rate(success)), figure.Number(l.rate(success)))
 	}
 	return fmt.Sprintf("From load %s to %s throughput rises from %s to %s requests/s and goodput falls from %s to %s: %s.",
-		c.Axis.text(peak.at), c.Axis.text(l.at), figure.Number(peak.rate(throughput)), figure.Number(l.rate(throughput)),
+		c.Axis.Text(peak.at), c.Axis.Text(l.at), figure.Number(peak.rate(throughput)), figure.Number(l.rate(throughput)),
 		figure.Number(peak.rate(good)), figure.Number(l.rate(good)), what)
 }

@@ -20,22 +20,8 @@ func label(name string) string { return fmt.Sprintf("%-15s", name) }
 // warnings. "–" is a number that there is not.
 func (c Curve) String() string {
 	var b strings.Builder
-	line := func(name, text string) { b.WriteString(figure.Wrap(label(name), text, textWidth)) }
-	line("SLO", c.SLO.String())
-	line("Goodput limit", c.limitText())
-	line("Raw limit", c.peakText(c.Raw, "requests/s of throughput"))
-	if slices.ContainsFunc(c.Warnings, func(err error) bool { return errors.Is(err, ErrFailed) }) {
-		line("Success limit", c.peakText(c.Succeeded, "requests/s of successes"))
-	}
-	line("Goodput peak", c.peakText(c.Peak, "requests/s"))
-	if !math.IsNaN(c.Bloat[0]) {
-		line("Bloat zone", fmt.Sprintf("load %s to %s: work is done, and users do not get it in time", c.Axis.text(c.Bloat[0]), c.Axis.text(c.Bloat[1])))
-	}
-	if !math.IsNaN(c.Recommended) {
-		line("Recommended", fmt.Sprintf("load %s: the goodput limit less %s", c.Axis.text(c.Recommended), figure.Percent(c.Headroom)))
-	}
-	if c.Falls != "" {
-		line("Falls", c.Falls)
+	for _, l := range c.Lines() {
+		b.WriteString(figure.Wrap(label(l.Name), l.Text, textWidth))
 	}
 	b.WriteString("\n" + c.table())
 	if steps := c.stepsText(); steps != "" {
@@ -53,19 +39,44 @@ func (c Curve) String() string {
 	return b.String()
 }
 
+// Lines are what String says in words, above its tables: the SLO, the "Goodput limit", the "Raw limit" and the "Goodput peak", and
+// as far as there are any the "Success limit", the "Bloat zone", the "Recommended" load and, under "Falls", that goodput falls while throughput rises.
+func (c Curve) Lines() []goodput.Line {
+	lines := []goodput.Line{
+		{Name: "SLO", Text: c.SLO.String()},
+		{Name: "Goodput limit", Text: c.limitText()},
+		{Name: "Raw limit", Text: c.peakText(c.Raw, "requests/s of throughput")},
+	}
+	add := func(name, text string) { lines = append(lines, goodput.Line{Name: name, Text: text}) }
+	if slices.ContainsFunc(c.Warnings, func(err error) bool { return errors.Is(err, ErrFailed) }) {
+		add("Success limit", c.peakText(c.Succeeded, "requests/s of successes"))
+	}
+	add("Goodput peak", c.peakText(c.Peak, "requests/s"))
+	if !math.IsNaN(c.Bloat[0]) {
+		add("Bloat zone", fmt.Sprintf("load %s to %s: work is done, and users do not get it in time", c.Axis.Text(c.Bloat[0]), c.Axis.Text(c.Bloat[1])))
+	}
+	if !math.IsNaN(c.Recommended) {
+		add("Recommended", fmt.Sprintf("load %s: the goodput limit less %s", c.Axis.Text(c.Recommended), figure.Percent(c.Headroom)))
+	}
+	if c.Falls != "" {
+		add("Falls", c.Falls)
+	}
+	return lines
+}
+
 func (c *Curve) limitText() string {
 	x := c.Limit
 	switch x.State {
 	case Crosses:
-		text := fmt.Sprintf("load %s, interpolated between %s and %s, where %s stops being met", c.Axis.text(x.Load), c.Axis.text(x.Lo), c.Axis.text(x.Hi), x.Objective)
+		text := fmt.Sprintf("load %s, interpolated between %s and %s, where %s stops being met", c.Axis.Text(x.Load), c.Axis.Text(x.Lo), c.Axis.Text(x.Hi), x.Objective)
 		if x.Shown != [2]float64{x.Lo, x.Hi} {
 			text += "; verdicts show no more than that it is " + c.shownText(x.Shown)
 		}
 		return text
 	case AtLeast:
-		return fmt.Sprintf("at least load %s: the SLO is met at every load", c.Axis.text(x.Lo))
+		return fmt.Sprintf("at least load %s: the SLO is met at every load", c.Axis.Text(x.Lo))
 	case Below:
-		return fmt.Sprintf("below load %s: the SLO is met at none", c.Axis.text(x.Hi))
+		return fmt.Sprintf("below load %s: the SLO is met at none", c.Axis.Text(x.Hi))
 	}
 	return figure.Absent + " (there is nothing to judge)"
 }
@@ -75,22 +86,22 @@ func (c *Curve) shownText(v [2]float64) string {
 	case math.IsNaN(v[0]) && math.IsNaN(v[1]):
 		return "anywhere"
 	case math.IsNaN(v[0]):
-		return "below " + c.Axis.text(v[1])
+		return "below " + c.Axis.Text(v[1])
 	case math.IsNaN(v[1]):
-		return "above " + c.Axis.text(v[0])
+		return "above " + c.Axis.Text(v[0])
 	}
-	return "from " + c.Axis.text(v[0]) + " to " + c.Axis.text(v[1])
+	return "from " + c.Axis.Text(v[0]) + " to " + c.Axis.Text(v[1])
 }
 
 func (c *Curve) peakText(p Peak, unit string) string {
 	if math.IsNaN(p.Load) {
 		return figure.Absent
 	}
-	return fmt.Sprintf("%s %s, at load %s", figure.Number(p.Value), unit, c.Axis.text(p.Load))
+	return fmt.Sprintf("%s %s, at load %s", figure.Number(p.Value), unit, c.Axis.Text(p.Load))
 }
 
-// latencies are the metrics that a row shows percentiles of: those of the SLO or, where it has none, e2e.
-func (c *Curve) latencies() (all []slo.Metric) {
+// Latencies are the metrics that the table shows percentiles of: the first two times in the SLO or, where it has none, e2e.
+func (c *Curve) Latencies() (all []slo.Metric) {
 	seen := map[slo.Metric]bool{}
 	for _, p := range c.Points {
 		each(p.Report, func(_ string, o goodput.ObjectiveResult) {
@@ -109,16 +120,21 @@ func (c *Curve) latencies() (all []slo.Metric) {
 
 func (c *Curve) table() string {
 	var t figure.Table
-	metrics := c.latencies()
-	head := []string{"load", "throughput/s", "goodput/s", "attainment", "errors"}
-	for _, m := range metrics {
-		head = append(head, string(m)+" P50", "P95", "P99")
-	}
-	t.Row(append(head, "verdict", "client")...)
+	metrics := c.Latencies()
+	t.Row(RowHeader(metrics...)...)
 	for _, p := range c.Points {
 		t.Row(c.Row(p, metrics...)...)
 	}
 	return t.String()
+}
+
+// RowHeader are the names of what a Row has.
+func RowHeader(metrics ...slo.Metric) []string {
+	head := []string{"load", "throughput/s", "goodput/s", "attainment", "errors"}
+	for _, m := range metrics {
+		head = append(head, string(m)+" P50", "P95", "P99")
+	}
+	return append(head, "verdict", "client")
 }
 
 // Row is what the table says of a point: its load, throughput and goodput in requests/s, attainment, the share of errors,
@@ -130,7 +146,7 @@ func (c *Curve) Row(p Point, metrics ...slo.Metric) []string {
 		errors = 1 - float64(r.Outcomes[goodput.Success])/float64(r.Offered)
 	}
 	d := figure.Decimals(r.ThroughputRPS, 3)
-	row := []string{c.Axis.text(p.Load), figure.Fixed(r.ThroughputRPS, d), figure.Fixed(r.GoodputRPS, d), figure.Share(r.Attainment), figure.Share(errors)}
+	row := []string{c.Axis.Text(p.Load), figure.Fixed(r.ThroughputRPS, d), figure.Fixed(r.GoodputRPS, d), figure.Share(r.Attainment), figure.Share(errors)}
 	for _, m := range metrics {
 		d, ok := r.Percentiles[string(m)]
 		if !ok {
@@ -146,9 +162,9 @@ func (c *Curve) Row(p Point, metrics ...slo.Metric) []string {
 	return append(row, figure.Clean(string(r.Verdict), 20), client)
 }
 
-// stepsText is a row for each objective: its goodput limit at each percentile.
-func (c *Curve) stepsText() string {
-	var t figure.Table
+// StepRows are the table of what each percentile costs, its header first: a row for each objective, with its goodput limit at each
+// percentile. Nil where no objective has a percentile.
+func (c *Curve) StepRows() (rows [][]string) {
 	var row []string
 	of := func(s Step) string {
 		words := strings.Fields(s.Objective.String()) // "ttft p95 < 800ms"
@@ -166,11 +182,19 @@ func (c *Curve) stepsText() string {
 			row = append(row, c.stepText(s.Crossing))
 		}
 		if i+1 == len(c.Steps) || c.Steps[i+1].Percentile == slo.P50 {
-			if t.Rows() == 0 {
-				t.Row("Goodput limit at", "P50", "P90", "P95", "P99")
+			if rows == nil {
+				rows = append(rows, []string{"Goodput limit at", "P50", "P90", "P95", "P99"})
 			}
-			t.Row(row...)
+			rows = append(rows, row)
 		}
+	}
+	return rows
+}
+
+func (c *Curve) stepsText() string {
+	var t figure.Table
+	for _, row := range c.StepRows() {
+		t.Row(row...)
 	}
 	return t.String()
 }
@@ -178,11 +202,11 @@ func (c *Curve) stepsText() string {
 func (c *Curve) stepText(x Crossing) string {
 	switch x.State {
 	case Crosses:
-		return c.Axis.text(x.Load)
+		return c.Axis.Text(x.Load)
 	case AtLeast:
-		return "≥ " + c.Axis.text(x.Lo)
+		return "≥ " + c.Axis.Text(x.Lo)
 	case Below:
-		return "< " + c.Axis.text(x.Hi)
+		return "< " + c.Axis.Text(x.Hi)
 	}
 	return figure.Absent
 }
