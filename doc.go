@@ -15,6 +15,7 @@
 //	    loadgen/capacity     how much load a system can take: a sweep, and a search for the goodput limit
 //	goodput/                 records in, report out
 //	    goodput/curve        the load-latency curve, its limits, and comparing two systems
+//	    goodput/report       reports and curves as text, Markdown, CSV, JSON, and a page with charts
 //	    goodput/monitor      live windows, error budgets and alerts of a service that runs
 //	    goodput/compat       the same records by other tools' rules; vLLM's result files
 //	    goodput/posthoc      what a run would have been by other thresholds

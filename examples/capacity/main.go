@@ -10,14 +10,13 @@
 //	export LLM_URL=http://127.0.0.1:8000/v1 LLM_MODEL=your-model LLM_API_KEY=local-key
 //	go run ./examples/capacity --start 2 --duration 3m --slo 'ttft p95 < 800ms, e2e p95 < 8s'
 //
-// Each probe is a row on standard error as soon as it is over; what was found goes to standard output, and as JSON to the
-// file of --json. The exit status is 0 where a limit was found, 3 where the SLO is met at no rate, 4 where no more can be
+// Each probe is a row on standard error as soon as it is over; what was found goes to standard output, and as a page with
+// charts to report.html, or the file of --html. --markdown, --csv and --json name further files. The exit status is 0 where a limit was found, 3 where the SLO is met at no rate, 4 where no more can be
 // said than that it is at least some rate, or nothing at all, 2 for options that cannot be meant, 1 for any other error.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -88,8 +87,12 @@ func measure(ctx context.Context, o *options, stdout, stderr io.Writer) (status 
 	live := newLive(stderr)
 	plan.Progress = live.progress
 	var found any
+	var c *curve.Curve
+	var l *capacity.Limit
 	if len(o.loads) > 0 {
-		var c *curve.Curve
+		if live.axis = curve.Rate; o.loads[0].Concurrency > 0 {
+			live.axis = curve.Concurrency
+		}
 		c, err = capacity.Sweep(ctx, runner, plan, o.loads, capacity.WithPause(o.pause), capacity.OnStep(live.step), capacity.WithStop(capacity.Hopeless(0.1)))
 		if c != nil {
 			live.end()
@@ -97,26 +100,22 @@ func measure(ctx context.Context, o *options, stdout, stderr io.Writer) (status 
 			found, status = c, map[curve.State]int{curve.Crosses: exitFound, curve.Below: exitNeverMet, curve.AtLeast: exitUnknown, curve.Unknown: exitUnknown}[c.Limit.State]
 		}
 	} else {
-		var l *capacity.Limit
 		l, err = capacity.Search(ctx, runner, plan, capacity.WithStart(o.start), capacity.WithProbes(o.probes), capacity.WithPause(o.pause), capacity.OnProbe(live.probe))
 		if l != nil {
 			live.end()
 			fmt.Fprint(stdout, l)
+			if len(l.Probes) > 0 {
+				var bad error
+				c, bad = l.Curve()
+				err = errors.Join(err, bad)
+			}
 			found, status = l, map[capacity.State]int{capacity.Found: exitFound, capacity.NeverMet: exitNeverMet, capacity.AtLeast: exitUnknown, capacity.Unknown: exitUnknown}[l.State]
 		}
 	}
-	if found != nil && o.json != "" {
-		err = errors.Join(err, write(o.json, found))
+	if found != nil {
+		err = errors.Join(err, o.write(found, o.document(c, l), stderr))
 	}
 	return status, err
-}
-
-func write(name string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, append(text, '\n'), 0o600)
 }
 
 // runner is the endpoint's client or, where there is none, the simulated engine.
@@ -148,6 +147,7 @@ type live struct {
 	w        io.Writer
 	terminal bool
 	rows     int
+	axis     curve.Axis // of a sweep
 	shown    time.Time
 }
 
@@ -182,7 +182,7 @@ func (l *live) probe(p *capacity.Probe) {
 }
 
 func (l *live) step(p curve.Point) {
-	one, err := curve.New(curve.Rate, []curve.Point{p})
+	one, err := curve.New(l.axis, []curve.Point{p})
 	if err != nil {
 		return
 	}

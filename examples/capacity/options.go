@@ -28,7 +28,8 @@ type options struct {
 	inputTokens  int
 	outputTokens int
 	seed         uint64
-	json         string
+
+	html, markdown, csv, json string // files; "": none
 }
 
 // parse reads the command line. Asked for help, it prints that and returns flag.ErrHelp.
@@ -48,6 +49,9 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 	f.IntVar(&o.inputTokens, "input-tokens", 200, "of a prompt")
 	f.IntVar(&o.outputTokens, "output-tokens", 50, "of an answer, at most")
 	f.Uint64Var(&o.seed, "seed", 1, "of arrivals and of prompts")
+	f.StringVar(&o.html, "html", "report.html", "file for a page with charts, which needs no network; \"\" for none")
+	f.StringVar(&o.markdown, "markdown", "", "file for a comment on a pull request")
+	f.StringVar(&o.csv, "csv", "", "file for a line for each probe")
 	f.StringVar(&o.json, "json", "", "file to write what was found to, with each probe's report")
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
