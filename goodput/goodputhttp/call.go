@@ -79,11 +79,11 @@ func (c *call) Wrote(p []byte, err error) {
 	if len(p) == 0 {
 		return
 	}
-	c.add(int64(len(p)))
-	c.since += len(p)
 	if c.counter != nil {
 		c.counter.Count(&c.Tally, p)
 	}
+	c.add(int64(len(p)))
+	c.since += len(p)
 	if c.since > buffered {
 		c.pushed(len(p) > buffered)
 	}

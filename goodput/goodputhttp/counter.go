@@ -49,7 +49,7 @@ func mediaType(header http.Header) string {
 
 // SSE counts the events of an event stream, by the rules of the WHATWG: each whose data is not empty is a token event, but for
 // [DONE], which is the end marker. It does not look into the data, and so takes a role, an empty delta or the usage for a token:
-// with [SSEFunc] one can look.
+// [ChatCounter] does look, and with [SSEFunc] one can.
 func SSE() TokenCounter { return &eventCounter{} }
 
 // NDJSON counts lines: each that is not empty is a token event.

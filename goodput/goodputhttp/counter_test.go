@@ -38,7 +38,9 @@ func events(stream []byte) (n int, marked bool) {
 		case doneMarker:
 			marked = true
 		default:
-			n++
+			if !marked { // what follows is none of it
+				n++
+			}
 		}
 	}
 	if ev, ok := p.Rest(); ok && string(bytes.Trim(ev.Data, space)) == doneMarker {

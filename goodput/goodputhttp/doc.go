@@ -34,7 +34,7 @@
 // The first that fits decides.
 //
 //	the handler panics                                     server_error; cancelled or timeout, where the context had ended
-//	the end marker has left or come                        as the status says
+//	the end marker has left or come, and no Tally.Fail     as the status says
 //	the context's deadline passed, a write deadline too    timeout
 //	the client went away, the context was cancelled        cancelled
 //	Tally.Fail, as a counter does for an error event       what it says
@@ -51,7 +51,7 @@
 // # Tokens
 //
 // A counter watches the body. [CounterFor] takes the events of event streams and the lines of NDJSON for one token each;
-// [SSEFunc] and [NDJSONFunc] leave it to a function what an event is, and [Config.Counter] takes any other [TokenCounter]. A handler
+// [ChatCounter], for answers of OpenAI's shape, looks into them; [SSEFunc] and [NDJSONFunc] leave it to a function what an event is, and [Config.Counter] takes any other [TokenCounter]. A handler
 // that knows better tells the [Tally] of its request: see [TallyOf]. A body with a Content-Encoding is passed on as it is
 // and not looked into: in a server, wrap the compressing handler around this one; in a client, leave Accept-Encoding to
 // net/http, which decodes before this package reads. Of one answer 65,536 token events are told apart; the last one has the rest.

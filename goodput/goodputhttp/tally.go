@@ -66,7 +66,7 @@ func (t *Tally) event(n int, reasoning bool) {
 	}
 	t.mu.Lock() // with no function as do takes, for this is where a stream spends its time
 	defer t.mu.Unlock()
-	if t.done {
+	if t.done || t.marked {
 		return
 	}
 	if reasoning {
@@ -99,7 +99,8 @@ func (t *Tally) Usage(in, out int) {
 // Finish is why the answer ended, as the server says. Of several the last one stands.
 func (t *Tally) Finish(reason string) { t.do(func() { t.rec.Finish = reason }) }
 
-// EndMarker is the end of the answer, where its protocol marks it: it is complete, whatever becomes of the connection. The
+// EndMarker is the end of the answer, where its protocol marks it: it is complete, whatever becomes of the connection, and has no
+// token events any more. The
 // request ends when the marker leaves. In a server it comes too late where the client went away before.
 func (t *Tally) EndMarker() { t.do(func() { t.marked = true }) }
 
