@@ -42,7 +42,7 @@ var beside = map[string][]string{
 	"goodput/curve":       {"goodput"},
 	"goodput/compat":      {"goodput"},
 	"goodput/posthoc":     {"goodput"},
-	"goodput/report":      {"goodput", "goodput/curve"},
+	"goodput/report":      {"goodput", "goodput/curve", "goodput/posthoc"},
 	"goodput/monitor":     {"goodput"},
 	"goodput/admission":   {"goodput"},
 	"goodput/goodputhttp": {"goodput", "goodput/monitor"},
