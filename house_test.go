@@ -39,14 +39,15 @@ func floor(pkg string) int {
 
 // beside is which packages of its own room a package may import.
 var beside = map[string][]string{
-	"goodput/curve":       {"goodput"},
-	"goodput/compat":      {"goodput"},
-	"goodput/posthoc":     {"goodput"},
-	"goodput/report":      {"goodput", "goodput/curve", "goodput/posthoc"},
-	"goodput/monitor":     {"goodput"},
-	"goodput/admission":   {"goodput"},
-	"goodput/goodputhttp": {"goodput", "goodput/monitor"},
-	"goodput/goodputtest": {"goodput"},
+	"goodput/curve":             {"goodput"},
+	"goodput/compat":            {"goodput"},
+	"goodput/posthoc":           {"goodput"},
+	"goodput/report":            {"goodput", "goodput/curve", "goodput/posthoc"},
+	"goodput/monitor":           {"goodput"},
+	"goodput/admission":         {"goodput"},
+	"goodput/goodputhttp":       {"goodput", "goodput/monitor"},
+	"goodput/goodputtest":       {"goodput"},
+	"goodput/monitor/promrules": {"goodput/monitor", "goodput/internal/exposition"},
 	// What those share who export to a metrics system and those who write queries on it.
 	"goodput/internal/exposition": nil,
 	"loadgen/workload":            {"loadgen"},

@@ -1,0 +1,81 @@
+// Command promrules writes what Prometheus and Grafana need to watch an SLO.
+//
+//	go run ./examples/promrules 'ttft p95 < 800ms, error_rate < 1%' --out rules
+//	promtool test rules rules/*.test.yaml
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput/monitor"
+	"github.com/goodputkit/goodputkit/goodput/monitor/promrules"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "promrules:", err)
+		os.Exit(2)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("promrules", flag.ContinueOnError)
+	flags.SetOutput(out)
+	dir := flags.String("out", ".", "directory that the files go to")
+	source := flags.String("source", "goodput", "whose metrics: goodput, vllm or sglang")
+	name := flags.String("name", "", "name of the SLO, as in the service; without one its fingerprint is the label")
+	job := flags.String("job", "", "scrape job that the series have to be of")
+	period := flags.Duration("period", monitor.MaxWindow, "period of the error budgets")
+	var text []string
+	for len(args) > 0 { // the SLO may stand before the flags
+		if strings.HasPrefix(args[0], "-") {
+			if err := flags.Parse(args); err != nil {
+				return err
+			}
+			args = flags.Args()
+			continue
+		}
+		text, args = append(text, args[0]), args[1:]
+	}
+	s, err := slo.Parse(strings.Join(text, ", "))
+	if err != nil {
+		return err
+	}
+	s.Name = *name
+	p := promrules.Plan{SLO: s, Source: promrules.Source(*source), Period: max(*period, time.Nanosecond)}
+	if *job != "" {
+		p.Match = map[string]string{"job": *job}
+	}
+	rules, err := p.Rules()
+	if err != nil {
+		return err
+	}
+	const file = "goodput-rules.yaml"
+	files := rules.Tests(file)
+	files[file], files["goodput-dashboard.json"] = rules.YAML(), rules.Dashboard()
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := os.WriteFile(filepath.Join(*dir, name), files[name], 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, filepath.Join(*dir, name))
+	}
+	for _, b := range rules.Bounds {
+		fmt.Fprintln(out, b)
+	}
+	for _, w := range rules.Warnings {
+		fmt.Fprintln(out, "left out:", w)
+	}
+	return nil
+}

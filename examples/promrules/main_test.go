@@ -1,0 +1,37 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestItWritesRulesTestsAndADashboard(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	require.NoError(t, run([]string{"ttft p95 < 800ms, error_rate < 1%", "--out", dir, "--name", "chat", "--job", "api"}, &out))
+	for _, name := range []string{"goodput-rules.yaml", "goodput-rules-1h.test.yaml", "goodput-dashboard.json"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Contains(t, string(text), "chat")
+		require.Contains(t, out.String(), name)
+	}
+}
+
+func TestItSaysWhatItLeavesOut(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run([]string{"--out", t.TempDir(), "--source", "vllm", "ttft p95 < 800ms, error_rate < 1%"}, &out))
+	require.Contains(t, out.String(), "(-6.25%)")
+	require.Contains(t, out.String(), "left out: error_rate < 1%")
+}
+
+func TestItRefusesWhatCannotBeMeant(t *testing.T) {
+	var out bytes.Buffer
+	require.Error(t, run([]string{"ttft < 800ms"}, &out))
+	require.Error(t, run([]string{"ttft p95 < 800ms", "--source", "tgi"}, &out))
+	require.Error(t, run([]string{"ttft p95 < 800ms", "--period", "1m"}, &out))
+	require.Error(t, run(nil, &out))
+}

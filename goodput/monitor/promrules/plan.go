@@ -1,0 +1,112 @@
+package promrules
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
+	"github.com/goodputkit/goodputkit/goodput/monitor"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// Source is whose metrics the rules are about.
+type Source string
+
+const (
+	Goodput Source = "goodput" // package goodputprom's counters: exact
+	VLLM    Source = "vllm"    // vLLM's own histograms
+	SGLang  Source = "sglang"  // SGLang's own histograms
+)
+
+// The evidence that an alert wants where a plan says nothing else; as the monitor's.
+const (
+	DefaultEvidence   = 5    // bad requests in the long window
+	DefaultConfidence = 0.95 // of the lower bound, one-sided
+)
+
+// A Plan says what to write rules for. Only SLO is required.
+type Plan struct {
+	SLO    slo.SLO
+	Source Source            // "": Goodput
+	Match  map[string]string // labels that the series have to have, such as job
+
+	Period     time.Duration  // of the error budget; 0: 30 days
+	Alerts     []monitor.Rule // nil: monitor.DefaultRules of each objective; empty: none
+	Evidence   int            // bad requests that an alert wants; 0: DefaultEvidence
+	Confidence float64        // 0: DefaultConfidence
+
+	Labels map[string]string // added to every alert, such as team
+}
+
+// What can be wrong with a plan.
+var (
+	ErrPlan        = errors.New("promrules: the plan cannot be meant")
+	ErrUnsupported = errors.New("not to be had from this source")
+)
+
+var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+func (p *Plan) normalise() error {
+	if err := p.SLO.Validate(); err != nil {
+		return fmt.Errorf("%w: SLO: %w", ErrPlan, err)
+	}
+	if p.Source == "" {
+		p.Source = Goodput
+	}
+	if _, known := engines[p.Source]; !known && p.Source != Goodput {
+		return fmt.Errorf("%w: Source: %.40q is none of goodput, vllm, sglang", ErrPlan, string(p.Source))
+	}
+	if p.Period == 0 {
+		p.Period = monitor.MaxWindow
+	}
+	if p.Period < time.Hour || p.Period > monitor.MaxWindow {
+		return fmt.Errorf("%w: Period: %v is not between 1h and %v", ErrPlan, p.Period, monitor.MaxWindow)
+	}
+	if p.Evidence == 0 {
+		p.Evidence = DefaultEvidence
+	}
+	if p.Evidence < 0 {
+		return fmt.Errorf("%w: Evidence: %d is negative", ErrPlan, p.Evidence)
+	}
+	if p.Confidence == 0 {
+		p.Confidence = DefaultConfidence
+	}
+	if !(p.Confidence >= 0.5 && p.Confidence < 1) {
+		return fmt.Errorf("%w: Confidence: %v is not between 0.5 and 1", ErrPlan, p.Confidence)
+	}
+	for _, set := range []map[string]string{p.Match, p.Labels} {
+		for name := range set {
+			if !labelName.MatchString(name) || slices.Contains([]string{"slo", "objective", "severity", "le"}, name) {
+				return fmt.Errorf("%w: %.40q is no label name, or taken", ErrPlan, name)
+			}
+		}
+	}
+	return nil
+}
+
+// z is the one-sided quantile of the normal distribution.
+func (p *Plan) z() float64 { return math.Sqrt2 * math.Erfinv(2*p.Confidence-1) }
+
+// rules are the alerts of an objective.
+func (p *Plan) rules(o slo.Objective) ([]monitor.Rule, error) {
+	if p.Alerts == nil {
+		return monitor.DefaultRules(o, p.Period), nil
+	}
+	var own []monitor.Rule
+	for _, r := range p.Alerts {
+		if r.Objective != "" && r.Objective != o.String() {
+			continue
+		}
+		if err := r.Check(o, p.Period); err != nil {
+			return nil, fmt.Errorf("%w: Alerts: %w", ErrPlan, err)
+		}
+		own = append(own, r)
+	}
+	return own, nil
+}
+
+func (p *Plan) label() string { return exposition.Label(p.SLO) }

@@ -1,0 +1,148 @@
+package promrules_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/goodputkit/goodputkit/goodput/monitor"
+	"github.com/goodputkit/goodputkit/goodput/monitor/promrules"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// promtool is the path of Prometheus' own tool. Without it the test is skipped, unless GOODPUT_PROMETHEUS=required.
+func promtool(t *testing.T) string {
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		if os.Getenv("GOODPUT_PROMETHEUS") == "required" {
+			require.NoError(t, err)
+		}
+		t.Skip("no promtool here: ", err)
+	}
+	return path
+}
+
+var plans = map[string]promrules.Plan{
+	"all kinds":  {SLO: slo.MustParse("ttft p95 < 800ms, e2e p90 < 1s + 40ms/token, speed p99 >= 20tok/s, error_rate < 1%, attainment >= 90%"), Period: 24 * time.Hour},
+	"labels":     {SLO: slo.MustParse("ttft p99 < 800ms"), Match: map[string]string{"job": "api", "cluster": `a"b`}, Labels: map[string]string{"team": "serving"}},
+	"short":      {SLO: slo.MustParse("ttft p95 < 800ms, error_rate < 1%"), Period: time.Hour},
+	"own alerts": {SLO: slo.MustParse("ttft p99 < 800ms"), Alerts: []monitor.Rule{{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}},
+	"vllm":       {SLO: slo.MustParse("ttft p95 < 800ms, tpot p95 < 50ms, itl p99 < 60ms, e2e p95 < 200ms"), Source: promrules.VLLM, Match: map[string]string{"model_name": "m"}},
+	"sglang":     {SLO: slo.MustParse("ttft p95 < 1s, itl p99 < 60ms, e2e p95 < 9s, tpot p95 < 50ms, error_rate < 1%"), Source: promrules.SGLang},
+}
+
+// Prometheus' own tool takes the rules, and the tests of them that are written beside them hold.
+func TestPromtoolTakesRulesAndTests(t *testing.T) {
+	tool := promtool(t)
+	for name, p := range plans {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			rules, err := p.Rules()
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), rules.YAML(), 0o600))
+			out, err := exec.Command(tool, "check", "rules", "--lint-fatal", filepath.Join(dir, "rules.yaml")).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			tests := rules.Tests("rules.yaml")
+			require.NotEmpty(t, tests)
+			args := []string{"test", "rules"}
+			for file, text := range tests {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, file), text, 0o600))
+				args = append(args, filepath.Join(dir, file))
+			}
+			out, err = exec.Command(tool, args...).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		})
+	}
+}
+
+// A test that is written must be able to fail: with another threshold in the rules it does.
+func TestTheWrittenTestsCanFail(t *testing.T) {
+	tool := promtool(t)
+	rules, err := plans["short"].Rules()
+	require.NoError(t, err)
+	for i := range rules.Group.Rules {
+		if rules.Group.Rules[i].Alert != "" {
+			rules.Group.Rules[i].Expr = "vector(1) > 2"
+		}
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), rules.YAML(), 0o600))
+	for file, text := range rules.Tests("rules.yaml") {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), text, 0o600))
+		out, err := exec.Command(tool, "test", "rules", filepath.Join(dir, file)).CombinedOutput()
+		require.Error(t, err, "%s", out)
+	}
+}
+
+// The rules are YAML that reads back, and its alerts are the derived ones.
+func TestAlertsAreTheDerivedOnes(t *testing.T) {
+	s := slo.MustParse("ttft p95 < 800ms")
+	rules, err := promrules.Plan{SLO: s}.Rules()
+	require.NoError(t, err)
+	var file struct{ Groups []promrules.Group }
+	require.NoError(t, yaml.Unmarshal(rules.YAML(), &file))
+	require.Equal(t, []promrules.Group{rules.Group}, file.Groups)
+	var alerts []promrules.Rule
+	for _, r := range file.Groups[0].Rules {
+		if r.Alert != "" {
+			alerts = append(alerts, r)
+		}
+	}
+	derived := monitor.DefaultRules(s.Objectives[0], monitor.MaxWindow)
+	require.Len(t, alerts, len(derived))
+	require.Equal(t, "GoodputBudgetBurnPage1h", alerts[0].Alert)
+	require.Contains(t, alerts[0].Expr, "> 0.5\n", "of a P95 the fast one is at half bad, where 14.4 would need 72 %")
+	require.Equal(t, "page", alerts[0].Labels["severity"])
+}
+
+// Where a threshold is no edge of an engine's histogram the rules say that they bound, and by how much.
+func TestBoundsSayHowFarTheEdgesAre(t *testing.T) {
+	rules, err := plans["vllm"].Rules()
+	require.NoError(t, err)
+	require.Empty(t, rules.Warnings)
+	require.Len(t, rules.Bounds, 4)
+	b := rules.Bounds[0]
+	require.Equal(t, [2]float64{0.75, 1}, [2]float64{b.Below, b.Above})
+	require.False(t, b.Exact())
+	require.Equal(t, "ttft p95 < 800ms is no bucket edge of vllm:time_to_first_token_seconds, which bounds it: the edges about it are 0.75s (-6.25%) and 1s (+25%)", b.String())
+	require.Contains(t, string(rules.YAML()), b.String())
+	require.True(t, rules.Bounds[1].Exact(), "50ms is an edge")
+	require.Contains(t, rules.Bounds[2].String(), "steps between tokens")
+	require.Equal(t, [2]float64{0, 0.3}, [2]float64{rules.Bounds[3].Below, rules.Bounds[3].Above}, "below the first edge")
+	require.Contains(t, string(rules.YAML()), "objective:goodput_bad_upper:ratio_rate1h")
+
+	rules, err = plans["sglang"].Rules()
+	require.NoError(t, err)
+	require.Len(t, rules.Warnings, 2)
+	for _, w := range rules.Warnings {
+		require.ErrorIs(t, w, promrules.ErrUnsupported)
+	}
+	require.Len(t, rules.Bounds, 3)
+}
+
+func TestWhatCannotBeMeantIsRefused(t *testing.T) {
+	s := slo.MustParse("ttft p90 < 800ms")
+	for want, p := range map[string]promrules.Plan{
+		"SLO":                              {},
+		"Source":                           {SLO: s, Source: "tgi"},
+		"Period":                           {SLO: s, Period: time.Minute},
+		"Evidence: -1":                     {SLO: s, Evidence: -1},
+		"Confidence: 1":                    {SLO: s, Confidence: 1},
+		`"slo" is no label name, or taken`: {SLO: s, Labels: map[string]string{"slo": "x"}},
+		`"a-b" is no label name`:           {SLO: s, Match: map[string]string{"a-b": "x"}},
+		"cannot fire":                      {SLO: s, Alerts: []monitor.Rule{{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}},
+	} {
+		_, err := p.Rules()
+		require.ErrorIs(t, err, promrules.ErrPlan, want)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := promrules.Plan{SLO: slo.MustParse("ttft p95 < 700h, error_rate < 1%"), Source: promrules.VLLM}.Rules()
+	require.ErrorIs(t, err, promrules.ErrUnsupported, "beyond the last edge")
+	_, err = promrules.Plan{SLO: s, Alerts: []monitor.Rule{{Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}}.Rules()
+	require.ErrorIs(t, err, monitor.ErrUnreachable, "14.4 of a P90 cannot be")
+}
