@@ -1,6 +1,7 @@
 package capacity_test
 
 import (
+	"errors"
 	"math"
 	"net/http/httptest"
 	"os"
@@ -19,7 +20,9 @@ import (
 )
 
 // TestSoak: two searches in a row, over HTTP and in real time, agree within 5 %. Each takes a minute and a half, so it runs
-// where GOODPUT_SOAK is set, and it wants a machine on which the client is sound.
+// where GOODPUT_SOAK is set. Where the machine is too busy for a sound client, which the searches say, it is skipped; others
+// on the machine can also take so much between two searches that the server is another one, so a pair that is apart is
+// followed by a second pair.
 //
 // In virtual time twelve searches of this engine found 253.6 to 262.3 requests/s, with a standard deviation of 1 %: two are
 // more than 5 % apart about once in 5,000 times.
@@ -46,11 +49,22 @@ func TestSoak(t *testing.T) {
 		}, capacity.WithStart(150), capacity.WithProbes(8))
 		require.NoError(t, err)
 		t.Logf("\n%v", l)
+		for _, w := range l.Warnings {
+			if errors.Is(w, capacity.ErrClient) {
+				t.Skip(w)
+			}
+		}
 		require.Equal(t, capacity.Found, l.State)
 		return l
 	}
-	a, b := search(1), search(2)
-	apart := math.Abs(a.Rate-b.Rate) / (a.Rate + b.Rate) * 2
-	t.Logf("%.1f and %.1f requests/s: %.1f %% apart", a.Rate, b.Rate, 100*apart)
-	assert.LessOrEqual(t, apart, 0.05)
+	var apart float64
+	for pair := range uint64(2) {
+		a, b := search(2*pair+1), search(2*pair+2)
+		apart = math.Abs(a.Rate-b.Rate) / (a.Rate + b.Rate) * 2
+		t.Logf("%.1f and %.1f requests/s: %.1f %% apart", a.Rate, b.Rate, 100*apart)
+		if apart <= 0.05 {
+			return
+		}
+	}
+	require.LessOrEqual(t, apart, 0.05)
 }
