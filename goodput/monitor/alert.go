@@ -44,7 +44,8 @@ func (s *AlertState) UnmarshalText(text []byte) error {
 
 // Alert is a rule applied to an objective. It fires when the bad share of both windows is above the threshold, that of the
 // long one surely: at least so many requests were bad ([WithEvidence]), and the lower bound of the share's Wilson interval is
-// above it. It goes on while both shares are above it. It is judged when somebody asks ([Monitor.State], [Monitor.Alerts],
+// above it. It goes on until the long share is not above it any more, or the short one surely is not: until the upper bound of
+// its interval is not. So an alert at the line does not flap. It is judged when somebody asks ([Monitor.State], [Monitor.Alerts],
 // [Monitor.Watch], the [Monitor.Handler]), so Since is not before that.
 type Alert struct {
 	SLO       string     `json:"slo"`       // its name
@@ -93,6 +94,11 @@ type alert struct {
 	open  bool // it fired, and has not resolved
 }
 
+// is reports whether it is that of a rule for an objective, whatever is to be done about it.
+func (a *alert) is(g *group, o *objective, r Rule) bool {
+	return a.g == g && a.o == o && a.rule.Budget == r.Budget && a.rule.Long == r.Long && a.rule.Short == r.Short
+}
+
 // judge brings an alert's state up to date, and says what it is.
 func (r *reading) judge(a *alert) Alert {
 	factor := a.rule.Factor(r.m.period)
@@ -109,12 +115,13 @@ func (r *reading) judge(a *alert) Alert {
 func (a *alert) next(r *reading, v *Alert) AlertState {
 	limit := Figure(v.Threshold)
 	over := v.Long.Share > limit && v.Short.Share > limit
+	upper := 1 - wilsonLower(v.Short.Total-v.Short.Bad, v.Short.Total, r.m.z) // of the short window's bad share
 	switch {
 	case v.Long.Total == 0:
 		return NoData
-	case v.Short.Total == 0 && a.open: // it can neither fire nor resolve
+	case a.open && (v.Short.Total == 0 || v.Long.Share > limit && upper > v.Threshold): // with nobody it can neither fire nor resolve
 		return Firing
-	case over && (a.open || v.Long.Bad >= r.m.evidence && v.Lower > limit):
+	case over && v.Long.Bad >= r.m.evidence && v.Lower > limit:
 		a.open = true
 		return Firing
 	case a.open:

@@ -84,7 +84,7 @@ func (m *Monitor) UnmarshalBinary(data []byte) error {
 	for i := range m.alerts {
 		a := &m.alerts[i]
 		for k := range s.alerts {
-			if b := &s.alerts[k]; a.g == b.g && a.o == b.o && a.rule.Budget == b.rule.Budget && a.rule.Long == b.rule.Long && a.rule.Short == b.rule.Short {
+			if b := &s.alerts[k]; a.is(b.g, b.o, b.rule) {
 				a.state, a.since, a.open = b.state, b.since, b.open
 			}
 		}
@@ -299,9 +299,10 @@ func (d *decoder) rings(cols int, now int64) (all [len(layout)]ring) {
 	for i := range all {
 		r := &all[i]
 		newest := floorDiv(floorDiv(now, r.width), pageSlots)
+		ahead := floorDiv(floorDiv(now+int64(maxSkew), r.width), pageSlots) // of a merged one's clock
 		for n := d.uvarint(); n > 0 && d.err == nil; n-- {
 			no := d.uvarint()
-			if no > uint64(newest) || int64(no) <= newest-r.n {
+			if no > uint64(ahead) || int64(no) <= newest-r.n {
 				d.fail(errors.New("slots of another time"))
 			}
 			if !d.room(uint64(pageSlots * cols)) { // a count takes at least a byte

@@ -111,6 +111,24 @@ func TestRulesThatCannotBeMeant(t *testing.T) {
 	require.ErrorIs(t, err, slo.ErrEmpty)
 }
 
+// The same rule twice would be one alert under two names, or under one.
+func TestARuleTwiceIsRefused(t *testing.T) {
+	s := slo.MustParse("ttft p95 < 2s, e2e p95 < 20s")
+	r := DefaultRules(s.Objectives[0], MaxWindow)[0]
+	of := func(i int) Rule {
+		one := r
+		one.Objective = s.Objectives[i].String()
+		return one
+	}
+	_, err := New(s, WithRules(of(0), of(1)))
+	require.NoError(t, err)
+	for _, rules := range [][]Rule{{r, r}, {r, of(1)}} {
+		_, err := New(s, WithRules(rules...))
+		require.ErrorIs(t, err, ErrRule)
+		require.ErrorContains(t, err, "twice")
+	}
+}
+
 func TestDurationsAsPeopleWriteThem(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		day: "1d", 36 * time.Hour: "36h", time.Hour: "1h", 90 * time.Minute: "1h30m", 100 * time.Second: "1m40s", 10 * time.Second: "10s", 0: "0s", 500 * ms: "500ms",
