@@ -146,6 +146,23 @@ func TestMergeRefusesAClockAhead(t *testing.T) {
 	})
 }
 
+// What was merged from a clock that is a little ahead lies in slots that are still to come, in a snapshot, too.
+func TestSnapshotOfAMergeWithAClockAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 2 * pageSlots { // over the end of a page
+			m, o := newMonitor(t, snapshotSLO), newMonitor(t, snapshotSLO)
+			o.axis += int64(9 * sec)
+			m.Observe(answer("", sec, sec))
+			o.Observe(answer("", sec, sec))
+			require.NoError(t, m.Merge(o))
+			again := newMonitor(t, snapshotSLO)
+			require.NoError(t, again.UnmarshalBinary(encoded(t, m)))
+			require.Equal(t, m.Counters(), again.Counters())
+			time.Sleep(sec)
+		}
+	})
+}
+
 func TestMergeBeyondTheClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newMonitor(t, snapshotSLO, WithMaxClasses(2)), newMonitor(t, snapshotSLO, WithMaxClasses(2))
