@@ -63,20 +63,28 @@ func (f *InFlight) SetLimits(limits map[slo.Metric]float64) {
 
 // Sent says when it was really sent, as an offset from its start: service_ttft and service_e2e count from then. Without
 // it they have no deadline.
-func (f *InFlight) Sent(at time.Duration) { f.change(func() { f.sent = f.start + int64(max(at, 0)) }) }
+func (f *InFlight) Sent(at time.Duration) { f.change(func() { f.sent = f.after(at) }) }
 
 // FirstToken says when the first token event came, as an offset from its start: no deadline for it comes any more.
 func (f *InFlight) FirstToken(at time.Duration) {
-	f.change(func() { f.first = min(f.first, f.start+int64(max(at, 0))) })
+	f.change(func() { f.first = min(f.first, f.after(at)) })
 }
 
 // FirstOutput says when the first token event came that was not reasoning, as an offset from its start. It is a first
 // token, too.
 func (f *InFlight) FirstOutput(at time.Duration) {
 	f.change(func() {
-		f.output = min(f.output, f.start+int64(max(at, 0)))
+		f.output = min(f.output, f.after(at))
 		f.first = min(f.first, f.output)
 	})
+}
+
+// after is the instant at an offset from the start; of one that cannot be meant the start, or never.
+func (f *InFlight) after(at time.Duration) int64 {
+	if int64(at) > never-f.start {
+		return never
+	}
+	return f.start + int64(max(at, 0))
 }
 
 // change changes something on which deadlines depend.
@@ -110,7 +118,7 @@ func (f *InFlight) End(r *goodput.Record) {
 	f.done = true
 	one := m.cell(s, c, now)
 	s.wheel.remove(f)
-	ended := f.start + int64(max(r.End, 0))
+	ended := f.after(r.End)
 	if f.due <= min(ended, now) || f.missed != 0 {
 		m.mu.Lock()
 		f.pass(min(ended, now))

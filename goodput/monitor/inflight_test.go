@@ -155,6 +155,22 @@ func TestStartsThatCannotBeMeant(t *testing.T) {
 	})
 }
 
+// An offset that is beyond all clocks is never, and does not come round to one that is long past.
+func TestOffsetsThatCannotBeMeant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMonitor(t, "ttft p95 < 2s, service_ttft p95 < 1s")
+		f := m.Begin("", time.Now())
+		f.Sent(math.MaxInt64)
+		require.Zero(t, m.State().Overdue)
+		f.FirstToken(math.MaxInt64)
+		f.FirstOutput(math.MaxInt64)
+		time.Sleep(3 * sec)
+		require.EqualValues(t, 1, m.State().Overdue, "no token came")
+		f.End(&goodput.Record{End: math.MaxInt64, Outcome: goodput.Success})
+		checkBooks(t, m)
+	})
+}
+
 // Ends and deadlines of many thousand, some of them laps of the wheel away.
 func TestManyInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
