@@ -33,7 +33,7 @@ func AllowRemote(hosts ...string) HandlerOption {
 	return func(h *handler) {
 		h.remote = true
 		for _, host := range hosts {
-			h.hosts = append(h.hosts, strings.ToLower(host))
+			h.hosts = append(h.hosts, hostOf(host))
 		}
 	}
 }
@@ -124,13 +124,18 @@ func hashOf(element string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
+// forwarded are the headers by which proxies say that a request is not their own.
+var forwarded = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
+
 func (h *handler) allowed(r *http.Request) bool {
 	host := hostOf(r.Host)
 	if h.remote {
 		return len(h.hosts) == 0 || loopbackName(host) || slices.Contains(h.hosts, host)
 	}
-	if r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
-		return false
+	for _, key := range forwarded { // any line at all: the client can have sent an empty one ahead of the proxy's
+		if len(r.Header[key]) > 0 {
+			return false
+		}
 	}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
 		return true

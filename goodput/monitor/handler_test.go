@@ -18,7 +18,7 @@ func ask(h http.Handler, method, target, remote, host string, header ...string) 
 	r := httptest.NewRequest(method, target, nil)
 	r.RemoteAddr, r.Host = remote, host
 	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+		r.Header.Add(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -32,7 +32,7 @@ const (
 
 func TestHandlerIsForThisMachine(t *testing.T) {
 	m := newMonitor(t, "ttft p95 < 2s")
-	closed, open, named := m.Handler(), m.Handler(AllowRemote()), m.Handler(AllowRemote("Mon.Example"))
+	closed, open, named := m.Handler(), m.Handler(AllowRemote()), m.Handler(AllowRemote("Mon.Example.", "[2001:db8::1]"))
 	for _, c := range []struct {
 		h            http.Handler
 		remote, host string
@@ -55,6 +55,10 @@ func TestHandlerIsForThisMachine(t *testing.T) {
 		{closed, here, "", 403, nil},
 		{closed, here, "localhost", 403, []string{"X-Forwarded-For", "192.0.2.1"}},
 		{closed, here, "localhost", 403, []string{"Forwarded", "for=192.0.2.1"}},
+		{closed, here, "localhost", 403, []string{"X-Forwarded-For", "", "X-Forwarded-For", "192.0.2.1"}}, // the empty line is the client's
+		{closed, here, "localhost", 403, []string{"X-Real-Ip", "192.0.2.1"}},
+		{closed, here, "localhost", 403, []string{"Via", "1.1 proxy"}},
+		{named, there, "[2001:DB8::1]:443", 200, nil},
 		{open, there, "anything.example", 200, nil},
 		{named, there, "mon.example:443", 200, nil},
 		{named, there, "localhost", 200, nil},
