@@ -19,7 +19,9 @@ type attempt struct {
 	broken    atomic.Bool // the request's body was not to be had
 	trace     *loadgen.Trace
 	hooks     httptrace.ClientTrace
-	connected func() // is to hear that there is a connection; nil: nobody is
+	connected func()        // is to hear that there is a connection; nil: nobody is
+	given     chan struct{} // closed: it was given one; nil: it is not to be shared
+	asked     atomic.Int32  // how often it was told that one is looked for, since
 	begin     time.Time
 	tries     int          // connections that it had
 	got       atomic.Int64 // when it had its connection, and had been written: ns since begin
@@ -38,10 +40,38 @@ func newAttempt(ctx context.Context, trace *loadgen.Trace) *attempt {
 
 // Value knows the trace, with no context around the other one for it alone.
 func (a *attempt) Value(key any) any {
-	if key == (traceKey{}) {
+	switch key {
+	case traceKey{}:
 		return a.trace
+	case attemptKey{}:
+		return a
 	}
 	return a.Context.Value(key)
+}
+
+// attemptKey is where an attempt's context has the attempt.
+type attemptKey struct{}
+
+// share has the attempt share its connection with others.
+func (a *attempt) share() {
+	a.given = make(chan struct{})
+	a.hooks.GetConn = a.getConn
+}
+
+// getConn hears that net/http looks for a connection. Where it has found one, it says so once more before gotConn.
+func (a *attempt) getConn(string) { a.asked.Add(1) }
+
+// useless says that the attempt was given a connection that took no request, or that failed it.
+func (a *attempt) useless() bool { return a.asked.Load() > 1 || a.asked.Load() > 0 && a.has() }
+
+// has says that the attempt was given a connection.
+func (a *attempt) has() bool {
+	select {
+	case <-a.given:
+		return true
+	default:
+		return false
+	}
 }
 
 // watch is the attempt's context. all: the connections are opened by a transport that tells nobody else how long it took.
@@ -66,7 +96,10 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	if a.tries++; a.tries > 1 { // net/http repeats it after all: one without a body of which the server has taken nothing
 		a.trace.Attempt()
 		a.wrote.Store(0)
+	} else if a.given != nil {
+		close(a.given)
 	}
+	a.asked.Store(0)
 	a.got.Store(int64(d))
 	if a.conn = stampedOf(info.Conn); a.conn != nil {
 		a.conn.attempt.Store(a)

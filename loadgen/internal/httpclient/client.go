@@ -133,6 +133,7 @@ func (o *once) send(ctx context.Context, req *http.Request, trace *loadgen.Trace
 			return nil, err
 		}
 		a.connected = connected
+		a.share()
 		defer connected()
 	}
 	resp, err := o.attempt(o.first, req, a)

@@ -24,6 +24,7 @@ type dialer struct {
 
 	stamps   bool     // the kernel is to say when bytes come
 	stamping *os.File // what keeps it at that
+	sharing  *sharing // nil: a connection carries one request at a time
 
 	mu    sync.Mutex
 	ahead map[string][]net.Conn // by scheme and address
@@ -37,22 +38,33 @@ func newDialer(http2, stamps bool) *dialer {
 	}
 	if http2 {
 		d.tls.NextProtos = []string{"h2"}
+		d.sharing = newSharing()
 	}
 	return d
 }
 
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if c := d.take("http " + addr); c != nil {
-		return c, nil
-	}
-	return d.dialNew(ctx, network, addr)
+	return d.shared(ctx, "http", network, addr, d.dialNew)
 }
 
 func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
-	if c := d.take("https " + addr); c != nil {
-		return c, nil
+	return d.shared(ctx, "https", network, addr, d.dialTLSNew)
+}
+
+// shared is a connection that was opened ahead, or that dial opens, unless there is one to share.
+func (d *dialer) shared(ctx context.Context, scheme, network, addr string, dial dialFunc) (c net.Conn, err error) {
+	if d.sharing != nil {
+		if err := d.sharing.wait(ctx, addr); err != nil {
+			return nil, err
+		}
 	}
-	return d.dialTLSNew(ctx, network, addr)
+	if c = d.take(scheme + " " + addr); c == nil {
+		c, err = dial(ctx, network, addr)
+	}
+	if err == nil && d.sharing != nil {
+		d.sharing.opened(addr)
+	}
+	return c, err
 }
 
 func (d *dialer) dialNew(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -127,6 +139,9 @@ func (d *dialer) take(key string) net.Conn {
 }
 
 func (d *dialer) close() {
+	if d.sharing != nil {
+		d.sharing.forgetAll()
+	}
 	d.mu.Lock()
 	all := d.ahead
 	d.ahead = map[string][]net.Conn{}
