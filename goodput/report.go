@@ -1,6 +1,9 @@
 package goodput
 
 import (
+	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/goodputkit/goodputkit/slo"
@@ -79,6 +82,29 @@ type Report struct {
 	Worst    []WorstRequest     `json:"worst,omitempty"` // at most 16, worst first
 	Notes    Notes              `json:"notes"`           // what the accumulator had to decide for a record
 	Classes  map[string]*Report `json:"classes,omitempty"`
+}
+
+// AllObjectives are the report's objectives or, where its classes have SLOs of their own, those of each class with its name, in
+// the order of the names. Two reports by one SLO need not have the same: a class that nobody named beforehand is in a report only
+// where it had requests.
+func (r *Report) AllObjectives() iter.Seq2[string, ObjectiveResult] {
+	return func(yield func(string, ObjectiveResult) bool) {
+		for _, o := range r.Objectives {
+			if !yield("", o) {
+				return
+			}
+		}
+		if len(r.Objectives) > 0 {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(r.Classes)) {
+			for _, o := range r.Classes[name].Objectives {
+				if !yield(name, o) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // WindowKind says what a report's window is.

@@ -1,12 +1,13 @@
 package curve
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/figure"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -46,6 +47,7 @@ var stepsAt = []slo.Percentile{slo.P50, slo.P90, slo.P95, slo.P99}
 // judged is one objective at one load.
 type judged struct {
 	class     string
+	nth       int // of the objectives of the class
 	objective slo.Objective
 	bad, n    float64
 	leaves    float64 // the share that may be bad
@@ -63,45 +65,51 @@ func (j judged) name() string {
 	if j.class == "" {
 		return j.objective.String()
 	}
-	return j.class + ": " + j.objective.String()
+	return figure.Clean(j.class, 60) + ": " + j.objective.String()
+}
+
+// compare orders objectives by class, as those of a load are; 0 says that it is the same one.
+func (j judged) compare(o judged) int {
+	return cmp.Or(cmp.Compare(j.class, o.class), cmp.Compare(j.nth, o.nth))
+}
+
+// same finds an objective among those of a load: a class may have had no requests at it.
+func same(all []judged, j judged) (judged, bool) {
+	i, ok := slices.BinarySearchFunc(all, j, judged.compare)
+	if !ok {
+		return judged{}, false
+	}
+	return all[i], true
 }
 
 // objectives are those of a load, their counts added over its replicates.
-func (l load) objectives() (all []judged) {
-	for i, r := range l.reports {
-		k := 0
-		each(r, func(class string, o goodput.ObjectiveResult) {
-			j := judged{class: class, objective: o.Objective, n: float64(o.N), leaves: 1 - o.Target}
+func (l *load) objectives() (all []judged) {
+	for _, r := range l.reports {
+		class, nth := "", -1
+		for name, o := range r.AllObjectives() {
+			if nth++; name != class {
+				class, nth = name, 0
+			}
+			j := judged{class: class, nth: nth, objective: o.Objective, n: float64(o.N), leaves: 1 - o.Target}
 			if o.N > 0 {
 				j.bad = math.Round((1 - o.Share) * j.n)
 			}
 			if o.Objective.Metric == slo.ErrorRate {
 				j.bad, j.leaves = j.n-j.bad, o.Target
 			}
-			if i == 0 {
-				all = append(all, j)
-			} else if k < len(all) {
-				all[k].bad, all[k].n = all[k].bad+j.bad, all[k].n+j.n
-			}
-			k++
-		})
-	}
-	return all
-}
-
-// each calls f for each objective of a report or, where classes have SLOs of their own, of each class.
-func each(r *goodput.Report, f func(class string, o goodput.ObjectiveResult)) {
-	for _, o := range r.Objectives {
-		f("", o)
-	}
-	if len(r.Objectives) > 0 {
-		return
-	}
-	for _, class := range slices.Sorted(maps.Keys(r.Classes)) {
-		for _, o := range r.Classes[class].Objectives {
-			f(class, o)
+			all = append(all, j)
 		}
 	}
+	slices.SortStableFunc(all, judged.compare)
+	added := all[:0]
+	for _, j := range all {
+		if n := len(added); n > 0 && added[n-1].compare(j) == 0 {
+			added[n-1].bad, added[n-1].n = added[n-1].bad+j.bad, added[n-1].n+j.n
+			continue
+		}
+		added = append(added, j)
+	}
+	return added
 }
 
 // cross finds where the objectives that only returns of a load, or all of them, stop being met.
@@ -113,7 +121,7 @@ func (c *Curve) cross(loads []load, only func([]judged) []judged) Crossing {
 	x := Crossing{State: Unknown, Load: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), Shown: [2]float64{math.NaN(), math.NaN()}}
 	var before []judged
 	for _, l := range loads {
-		now := only(l.objectives())
+		now := only(l.judged)
 		if len(now) == 0 || slices.ContainsFunc(now, func(j judged) bool { return j.n == 0 }) {
 			continue
 		}
@@ -140,17 +148,18 @@ func (c *Curve) cross(loads []load, only func([]judged) []judged) Crossing {
 
 // between interpolates: the first of the objectives to cross decides.
 func (x *Crossing) between(lo, hi []judged) {
-	for i := range min(len(lo), len(hi)) {
-		if hi[i].holds() {
+	for _, j := range hi {
+		if j.holds() {
 			continue
 		}
-		a, b, at := lo[i].logit(), hi[i].logit(), hi[i].line()
-		share := 0.0
-		if b > a {
-			share = min(max((at-a)/(b-a), 0), 1)
+		share := 0.0 // of an objective that nobody judged at Lo: no more is known than that the others hold there
+		if before, known := same(lo, j); known {
+			if a, b, at := before.logit(), j.logit(), j.line(); b > a {
+				share = min(max((at-a)/(b-a), 0), 1)
+			}
 		}
 		if load := x.Lo + share*(x.Hi-x.Lo); math.IsNaN(x.Load) || load < x.Load {
-			x.Load, x.Objective = load, hi[i].name()
+			x.Load, x.Objective = load, j.name()
 		}
 	}
 }
@@ -173,10 +182,12 @@ func (x *Crossing) shown(loads []load) {
 
 // steps are the goodput limits of each objective at each percentile, its own among them.
 func (c *Curve) steps(loads []load) (all []Step) {
-	if len(loads) == 0 {
-		return nil
+	var every []judged
+	for _, l := range loads {
+		every = append(every, l.judged...)
 	}
-	for i, j := range loads[0].objectives() {
+	slices.SortStableFunc(every, judged.compare)
+	for _, j := range slices.CompactFunc(every, func(a, b judged) bool { return a.compare(b) == 0 }) {
 		if j.objective.Metric.Population() {
 			continue
 		}
@@ -187,10 +198,10 @@ func (c *Curve) steps(loads []load) (all []Step) {
 		}
 		for _, p := range at {
 			x := c.cross(loads, func(all []judged) []judged {
-				if i >= len(all) {
+				one, ok := same(all, j)
+				if !ok {
 					return nil
 				}
-				one := all[i]
 				one.leaves = 1 - float64(p.PPM())/1e6
 				one.objective.Percentile = p
 				return []judged{one}

@@ -153,6 +153,7 @@ func (c *Curve) read(loads []load) {
 type load struct {
 	at      float64
 	reports []*goodput.Report
+	judged  []judged // by all of them together
 }
 
 // loads are the points by load, without those whose client was not sound.
@@ -170,7 +171,10 @@ func (c *Curve) loads() (all []load) {
 			all[n-1].reports = append(all[n-1].reports, p.Report)
 			continue
 		}
-		all = append(all, load{p.Load, []*goodput.Report{p.Report}})
+		all = append(all, load{at: p.Load, reports: []*goodput.Report{p.Report}})
+	}
+	for i := range all {
+		all[i].judged = all[i].objectives()
 	}
 	return all
 }

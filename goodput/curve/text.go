@@ -104,13 +104,13 @@ func (c *Curve) peakText(p Peak, unit string) string {
 func (c *Curve) Latencies() (all []slo.Metric) {
 	seen := map[slo.Metric]bool{}
 	for _, p := range c.Points {
-		each(p.Report, func(_ string, o goodput.ObjectiveResult) {
+		for _, o := range p.Report.AllObjectives() {
 			m := o.Objective.Metric
 			if !m.Population() && !seen[m] && m != slo.Speed && !strings.HasPrefix(string(m), "x_") {
 				seen[m] = true
 				all = append(all, m)
 			}
-		})
+		}
 	}
 	if len(all) == 0 {
 		return []slo.Metric{slo.E2E}
@@ -165,7 +165,6 @@ func (c *Curve) Row(p Point, metrics ...slo.Metric) []string {
 // StepRows are the table of what each percentile costs, its header first: a row for each objective, with its goodput limit at each
 // percentile. Nil where no objective has a percentile.
 func (c *Curve) StepRows() (rows [][]string) {
-	var row []string
 	of := func(s Step) string {
 		words := strings.Fields(s.Objective.String()) // "ttft p95 < 800ms"
 		name := strings.Join(append(words[:1], words[2:]...), " ")
@@ -174,19 +173,18 @@ func (c *Curve) StepRows() (rows [][]string) {
 		}
 		return name
 	}
-	for i, s := range c.Steps {
-		if s.Percentile == slo.P50 {
-			row = []string{of(s)}
+	for _, s := range c.Steps {
+		if rows == nil {
+			rows = append(rows, []string{"Goodput limit at", "P50", "P90", "P95", "P99"})
 		}
-		if slices.Contains(stepsAt, s.Percentile) {
-			row = append(row, c.stepText(s.Crossing))
+		if !slices.Contains(stepsAt, s.Percentile) {
+			continue
 		}
-		if i+1 == len(c.Steps) || c.Steps[i+1].Percentile == slo.P50 {
-			if rows == nil {
-				rows = append(rows, []string{"Goodput limit at", "P50", "P90", "P95", "P99"})
-			}
-			rows = append(rows, row)
+		if s.Percentile == stepsAt[0] {
+			rows = append(rows, []string{of(s)})
 		}
+		last := &rows[len(rows)-1]
+		*last = append(*last, c.stepText(s.Crossing))
 	}
 	return rows
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -19,18 +18,10 @@ type classed struct {
 	goodput.ObjectiveResult
 }
 
-// objectives are those of a report or, where its classes have SLOs of their own, of the classes.
+// objectives are all that a report was judged by.
 func objectives(r *goodput.Report) (all []classed) {
-	if len(r.Objectives) > 0 {
-		for _, o := range r.Objectives {
-			all = append(all, classed{"", o})
-		}
-		return all
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Classes)) {
-		for _, o := range r.Classes[name].Objectives {
-			all = append(all, classed{clean(name), o})
-		}
+	for class, o := range r.AllObjectives() {
+		all = append(all, classed{clean(class), o})
 	}
 	return all
 }

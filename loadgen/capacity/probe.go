@@ -2,8 +2,6 @@ package capacity
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,7 +30,7 @@ func (p *Probe) ClientLimited() bool {
 // holds reports whether the sample meets every objective, whatever may be said of the system.
 func (p *Probe) holds() bool {
 	some := false
-	for _, o := range objectives(p.Report) {
+	for _, o := range p.Report.AllObjectives() {
 		if !o.Holds {
 			return false
 		}
@@ -139,23 +137,12 @@ func (l *looks) clear() bool {
 
 // batched reports whether every share has its batches.
 func batched(r *goodput.Report) bool {
-	for _, o := range objectives(r) {
+	for _, o := range r.AllObjectives() {
 		if o.Batches == 0 {
 			return false
 		}
 	}
 	return true
-}
-
-// objectives are those of the report or, where classes have their own, of all classes in the order of their names.
-func objectives(r *goodput.Report) (all []goodput.ObjectiveResult) {
-	if len(r.Objectives) > 0 {
-		return r.Objectives
-	}
-	for _, class := range slices.Sorted(maps.Keys(r.Classes)) {
-		all = append(all, r.Classes[class].Objectives...)
-	}
-	return all
 }
 
 // badShare is the share of an objective that does not count towards it, and what the objective leaves.

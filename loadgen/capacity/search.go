@@ -235,7 +235,7 @@ func (s *search) around(e estimate, b bracket) (float64, bool) {
 // weight is what a probe says of the crossing: its effective sample size.
 func weight(p *Probe) float64 {
 	w := math.Inf(1)
-	for _, o := range objectives(p.Report) {
+	for _, o := range p.Report.AllObjectives() {
 		if !math.IsNaN(o.EffectiveN) {
 			w = min(w, o.EffectiveN)
 		}
@@ -279,15 +279,27 @@ type series struct {
 	of        []observation
 }
 
-// series are those of all objectives, of the probes whose client was sound. Their order is the same in all reports.
+// series are those of all objectives, of the probes whose client was sound. Not each report has each: a class may have had no
+// requests.
 func (s *search) series() (all []series) {
+	type key struct {
+		class string
+		nth   int // of the objectives of the class
+	}
+	index := map[key]int{}
 	for _, p := range sorted(s.probes) {
 		if p.ClientLimited() {
 			continue
 		}
-		for i, o := range objectives(p.Report) {
+		var at key
+		for class, o := range p.Report.AllObjectives() {
+			if at.nth++; at.class != class {
+				at = key{class, 0}
+			}
 			bad, leaves := badShare(&o)
-			if i == len(all) {
+			i, known := index[at]
+			if !known {
+				i, index[at] = len(all), len(all)
 				all = append(all, series{objective: o.Objective, leaves: leaves})
 			}
 			if !math.IsNaN(o.EffectiveN) && o.N > 0 {
