@@ -52,10 +52,16 @@ func NewScorer(s slo.SLO, opts ...Option) *Scorer {
 	return c
 }
 
+// usable reports whether a Start is one that differences can be formed of.
+func usable(start time.Time) bool {
+	y := start.UTC().Year()
+	return y >= 1970 && y < 2150
+}
+
 // Observe takes one record, and keeps nothing of it. What cannot be meant in it is put right as
 // [goodput.Accumulator.Observe] says.
 func (s *Scorer) Observe(r *goodput.Record) {
-	if y := r.Start.UTC().Year(); r.Start.IsZero() || y < 1970 || y >= 2150 {
+	if !usable(r.Start) {
 		s.refused++
 		return
 	}

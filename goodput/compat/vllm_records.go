@@ -208,11 +208,14 @@ func (r *VLLMRun) record(i int) *goodput.Record {
 		rec.Start = r.start.Add(time.Duration(c.start[i]-r.first) - rec.Sent)
 	}
 	steps := c.steps(i)
-	if c.ttft[i] > 0 || len(steps) > 0 {
-		at := rec.Sent + time.Duration(max(c.ttft[i], 0))
+	if slices.Contains(steps, -1) {
+		steps = nil // where one is not known, neither are the instants after it
+	}
+	if c.ttft[i] > 0 || c.ttft[i] == 0 && len(steps) > 0 {
+		at := min(rec.Sent+time.Duration(c.ttft[i]), time.Duration(maxOffset))
 		rec.Tokens = append(make([]goodput.Token, 0, 1+len(steps)), goodput.Token{At: at})
 		for _, gap := range steps {
-			at += time.Duration(max(gap, 0))
+			at = min(at+time.Duration(gap), time.Duration(maxOffset))
 			rec.Tokens = append(rec.Tokens, goodput.Token{At: at})
 		}
 		rec.End = at

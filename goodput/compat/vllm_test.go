@@ -391,3 +391,52 @@ func TestWriteVLLMPassesErrorsOn(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	require.Error(t, compat.WriteVLLM(io.Discard, maps.All(map[*goodput.Record]error{}), compat.VLLMHeader{}))
 }
+
+// What is not known of a request's steps stays unknown: no ttft and no step of 0, which would be in time.
+func TestVLLMTimesThatAreNoneAreAbsent(t *testing.T) {
+	for name, text := range map[string]string{
+		"ttft":       `{"duration":1,"completed":1,"ttfts":[null],"itls":[[0.1]],"output_lens":[2],"latencies":[0.3]}`,
+		"below 0":    `{"duration":1,"completed":1,"ttfts":[-1],"itls":[[0.1]],"output_lens":[2],"latencies":[0.3]}`,
+		"step":       `{"duration":1,"completed":1,"ttfts":[0.1],"itls":[[null]],"output_lens":[2],"latencies":[0.3]}`,
+		"one of two": `{"duration":1,"completed":1,"ttfts":[0.1],"itls":[[0.1,NaN]],"output_lens":[3],"latencies":[0.3]}`,
+	} {
+		run, err := compat.ReadVLLM(strings.NewReader(text))
+		require.NoError(t, err, name)
+		r := run.Report(slo.MustParse("ttft p95 < 1s, tpot p95 < 1s"))
+		require.Zero(t, r.Good, name)
+		require.NotContains(t, r.Percentiles, "tpot", name)
+		if strings.Contains(text, "0.1]],") {
+			require.NotContains(t, r.Percentiles, "ttft", name)
+		}
+	}
+}
+
+// Times that no run has do not wrap around into ones that look well.
+func TestVLLMTimesThatDoNotFit(t *testing.T) {
+	run, err := compat.ReadVLLM(strings.NewReader(`{"date":"21491231-000000","duration":3e9,"completed":1,"ttfts":[3e9],"itls":[[3e9,3e9,3e9,3e9]],
+		"output_lens":[5],"latencies":[3.1e9],"queue_times":[3.1e9],"start_times":[3.1e9]}`))
+	require.NoError(t, err)
+	for r := range run.Records() {
+		last := time.Duration(0)
+		for _, token := range append(r.Tokens, goodput.Token{At: r.End}) {
+			require.GreaterOrEqual(t, token.At, last)
+			last = token.At
+		}
+	}
+	require.Contains(t, run.Compare(slo.MustParse("e2e p95 < 1s")).String(), "0%")
+}
+
+// Differences between instants that are centuries apart do not fit into one; no file says something else in their place.
+func TestWriteVLLMRefusesStartsThatAreNone(t *testing.T) {
+	for _, year := range []int{0, 1, 1969, 2150, 2262, 9999} {
+		for _, years := range [][2]int{{2000, year}, {year, 2000}} {
+			var records []*goodput.Record
+			for _, y := range years {
+				records = append(records, &goodput.Record{Start: time.Date(y, 7, 1, 0, 0, 0, 0, time.UTC), End: time.Second, Outcome: goodput.Success})
+			}
+			var b bytes.Buffer
+			require.ErrorIs(t, compat.WriteVLLM(&b, each(records), compat.VLLMHeader{}), compat.ErrRefused, year)
+			require.Zero(t, b.Len())
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"math"
@@ -33,14 +34,18 @@ type VLLMHeader struct {
 // left out. Neither prompts nor answers are in records: generated_texts are empty. Figures are vLLM's formulas, so that
 // request_throughput, request_goodput and the rest are not what a goodput.Report says: see [Scorer].
 //
+// It is an error if there is nothing to write, or a record has no usable start (ErrRefused): nothing is written then.
+//
 // The lists of a result come one after the other, so all records are held in memory: some 120 bytes a request and 8 a chunk.
 func WriteVLLM(w io.Writer, records iter.Seq2[*goodput.Record, error], h VLLMHeader) error {
 	v := &vllmWriter{header: h}
 	for r, err := range records {
+		if err == nil {
+			err = v.take(r)
+		}
 		if err != nil {
 			return err
 		}
-		v.take(r)
 	}
 	if len(v.rows) == 0 {
 		return errors.New("compat: vLLM result: there are no records that were sent")
@@ -60,9 +65,12 @@ type vllmWriter struct {
 	fields int
 }
 
-func (v *vllmWriter) take(r *goodput.Record) {
-	if r.Outcome == goodput.Dropped || r.Start.IsZero() {
-		return
+func (v *vllmWriter) take(r *goodput.Record) error {
+	if r.Outcome == goodput.Dropped {
+		return nil
+	}
+	if !usable(r.Start) {
+		return fmt.Errorf("compat: vLLM result: %w: %v", ErrRefused, r.Start)
 	}
 	if v.base.IsZero() {
 		v.base = r.Start
@@ -76,6 +84,7 @@ func (v *vllmWriter) take(r *goodput.Record) {
 		}
 	}
 	v.rows, v.errs = append(v.rows, w), append(v.errs, text)
+	return nil
 }
 
 // vllmRules are vLLM's, but that a stream with an error in it is a failure.
