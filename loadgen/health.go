@@ -34,6 +34,11 @@ const (
 	achievedSuspect, achievedInvalid = 0.10, 0.50
 	achievedLag                      = 100 * time.Microsecond
 
+	// The share of the requests that opened a connection though one could have been kept for them: beyond the most that were
+	// in flight at once and those that failed. It is judged where the opening takes, in the median, more than lagSuspect of
+	// the tightest threshold that the client's own lag enters: half of that share, 5 % of all, had to wait so long.
+	reopenedSuspect = 0.10
+
 	// What a client's lag may be a goroutine's wait for a processor may be, too: an answer is read that much late. It is a
 	// P99 from so many waits on.
 	waitsLeast = 100
@@ -161,6 +166,9 @@ func (t *tally) health(took time.Duration) *goodput.ClientHealth {
 			"%d of %d requests were dropped at the limit of %d in flight: the target had less load than was offered", l.over, t.offered, t.plan.MaxInFlight)
 	}
 	j.flight(&t.flight)
+	if !t.desc.OpensEach {
+		j.connections(uint64(t.flight.most), t.network.failed.Load(), tightest(t.plan, slo.TTFT, slo.TTFO, slo.E2E, slo.Lag))
+	}
 	if m := t.machine; m != nil {
 		least := tightest(t.plan, slo.TTFT, slo.TTFO, slo.ITL, slo.E2E, slo.Lag)
 		var stopped float64
@@ -186,6 +194,22 @@ func (j judge) flight(f *flight) {
 		j.over((f.due-f.sent)/f.due, achievedSuspect, achievedInvalid,
 			"%.4g of the %d requests that were asked for were in flight, on average: the others the client was late to send", n.Achieved, n.Asked)
 	}
+}
+
+// connections judges whether they were kept: once as many are open as there were ever requests in flight, none more is needed
+// but in place of those that failures have cost.
+func (j judge) connections(most, failed uint64, least float64) {
+	n := j.Network
+	if n == nil || n.Opened <= most+failed {
+		return
+	}
+	opening := n.DNS.P50 + n.Connect.P50 + n.TLS.P50
+	if opening <= lagSuspect*least {
+		return
+	}
+	j.over(float64(n.Opened-most-failed)/float64(n.Opened+n.Reused), reopenedSuspect, math.Inf(1),
+		"%d of %d requests opened a connection, though no more than %d were in flight at once and %d failed: connections were not kept, and to open one took %s, %.3g %% of the tightest threshold",
+		n.Opened, n.Opened+n.Reused, most, failed, figure.Seconds(opening), 100*opening/least)
 }
 
 // runtime judges Go's: goroutines that waited for a processor, and the share of the run that stood still in long pauses.

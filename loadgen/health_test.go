@@ -31,6 +31,20 @@ func TestHealthThresholds(t *testing.T) {
 	workers := func(sent, due float64, n uint64) func(*tally) {
 		return func(t *tally) { t.flight = flight{area: due, noted: due, ended: n, sent: sent, due: due} }
 	}
+	opens := func(opened, reused, failed uint64, connect, tls time.Duration) func(*tally) { // of at most 10 in flight
+		return func(t *tally) {
+			t.flight.most = 10
+			t.network.opened.Store(opened)
+			t.network.reused.Store(reused)
+			t.network.failed.Store(failed)
+			t.network.times[PhaseConnect].add(connect)
+			t.network.times[PhaseTLS].add(tls)
+		}
+	}
+	each := func(t *tally) {
+		opens(1000, 0, 0, sec, sec)(t)
+		t.desc.OpensEach = true
+	}
 	waits := func(upTo float64, n uint64) func(*tally) { // the P99 is upTo
 		return func(t *tally) {
 			t.machine = watched(0, 0, 0)
@@ -91,6 +105,16 @@ func TestHealthThresholds(t *testing.T) {
 		{"workers with requests of no time", closed, workers(0.0001, 0.0002, 1), goodput.Valid, ""},
 		{"workers with requests of some time", closed, workers(0.0001, 0.0003, 1), goodput.Invalid, "3.333 of the 10"},
 		{"nobody works in an open loop", open, workers(1, 100, 1), goodput.Valid, ""},
+
+		{"10 % opened anew", open, opens(110, 890, 0, 15*ms, 15*ms), goodput.Valid, ""},
+		{"more opened anew", open, opens(111, 889, 0, 15*ms, 15*ms), goodput.Suspect,
+			"111 of 1000 requests opened a connection, though no more than 10 were in flight at once and 0 failed: connections were not kept, and to open one took 30.0 ms, 15 % of"},
+		{"all opened anew", closed, opens(1000, 0, 0, 15*ms, 15*ms), goodput.Suspect, "1000 of 1000 requests opened a connection"},
+		{"as many as were in flight", open, opens(10, 0, 0, sec, sec), goodput.Valid, ""},
+		{"in place of those that failed", open, opens(900, 100, 800, sec, sec), goodput.Valid, ""},
+		{"opening takes 10 %", open, opens(1000, 0, 0, 10*ms, 10*ms), goodput.Valid, ""},
+		{"opening takes more", open, opens(1000, 0, 0, 10*ms, 11*ms), goodput.Suspect, "to open one took 21.0 ms, 10.5 % of"},
+		{"each was to open one", open, each, goodput.Valid, ""},
 
 		{"waits of 10 %", open, waits(0.01, 1000), goodput.Valid, ""},
 		{"waits of more", open, waits(0.0101, 1000), goodput.Suspect, "goroutines waited to run, 10.1 ms, is 10.1 % of the tightest threshold"},

@@ -14,12 +14,14 @@ type flight struct {
 	sent  float64   // Σ (End − Sent), in s
 	due   float64   // Σ of the time from when a request could have been sent to its End, in s
 	ended uint64    // requests in these sums
+	most  int       // in flight at once
 }
 
 // pass says that n were in flight until now.
 func (f *flight) pass(now time.Time, n int) {
 	f.area += float64(n) * now.Sub(f.at).Seconds()
 	f.at = now
+	f.most = max(f.most, n)
 }
 
 // end notes at now the record of a request that has been given out, and is in flight no more.

@@ -53,6 +53,7 @@ func (t *Trace) Connection(reused bool) {
 // network is what the ways of a run's requests come to.
 type network struct {
 	opened, reused atomic.Uint64
+	failed         atomic.Uint64          // of them those that were no success: many a failure costs its connection
 	times          [phases + 1]phaseTimes // the last: from the first byte to the first token
 }
 
@@ -75,6 +76,9 @@ func (n *network) add(w *ways, r *goodput.Record) {
 		n.reused.Add(1)
 	} else {
 		n.opened.Add(1)
+	}
+	if r.Outcome != goodput.Success && r.Outcome != goodput.Empty {
+		n.failed.Add(1)
 	}
 	for p, told := range w.told {
 		if told {

@@ -18,6 +18,7 @@ import (
 // were due until then: such a record is held until the schedule has come so far.
 type tally struct {
 	load  string // what was asked for, for people
+	desc  Description
 	plan  *Plan
 	start time.Time
 	acc   *goodput.Accumulator // nil until the window's beginning is known
@@ -42,7 +43,7 @@ type tally struct {
 }
 
 func newTally(p *Plan, d Description, load string, start time.Time) (*tally, error) {
-	t := &tally{plan: p, load: load, start: start, lags: newLags(start), flight: flight{at: start}}
+	t := &tally{plan: p, desc: d, load: load, start: start, lags: newLags(start), flight: flight{at: start}}
 	if p.Progress != nil {
 		t.judge = goodput.NewJudge(p.SLO, p.Classes)
 	}

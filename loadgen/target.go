@@ -34,6 +34,8 @@ type Description struct {
 	Name   string                // one line, no secrets
 	Tokens bool                  // it yields output tokens: an answer without one is empty and not a success
 	Gives  func(slo.Metric) bool // which metrics it can give; nil: not said. A plan whose SLO needs another is refused
+	// OpensEach says that it is to open a connection for each request: the client's health does not hold that against it.
+	OpensEach bool
 }
 
 // Message is one turn of a conversation.

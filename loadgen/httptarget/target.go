@@ -141,7 +141,7 @@ func sent(r *http.Request) []byte {
 // that adds some has a Describe of its own, or none.
 func (t *Target) Describe() loadgen.Description {
 	tokens := t.c.Stream != NoStream
-	d := loadgen.Description{Name: "HTTP requests", Tokens: tokens, Gives: httpclient.Gives(tokens)}
+	d := loadgen.Description{Name: "HTTP requests", Tokens: tokens, Gives: httpclient.Gives(tokens), OpensEach: t.client.OpensEach()}
 	switch {
 	case t.c.Request == nil:
 		d.Name = fmt.Sprintf("%s %s://%s%s", t.c.Method, t.url.Scheme, t.url.Host, t.url.EscapedPath())

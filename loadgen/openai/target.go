@@ -92,6 +92,8 @@ func (t *Target) Describe() loadgen.Description {
 		Name:   fmt.Sprintf("%s of model %q at %s://%s%s", t.endpoint, t.model, t.url.Scheme, t.url.Host, t.url.EscapedPath()),
 		Tokens: t.endpoint != Embeddings,
 		Gives:  httpclient.Gives(t.stream),
+
+		OpensEach: t.client.OpensEach(),
 	}
 }
 

@@ -92,6 +92,12 @@ func (c *Client) Header(h http.Header) http.Header {
 	return h
 }
 
+// OpensEach says that the caller's transport is to keep no connection.
+func (c *Client) OpensEach() bool {
+	t, ok := c.http.Transport.(*once).first.(*http.Transport)
+	return ok && (t.DisableKeepAlives || t.MaxIdleConnsPerHost < 0)
+}
+
 // CloseIdleConnections closes the connections that no request is using.
 func (c *Client) CloseIdleConnections() {
 	c.http.CloseIdleConnections()
