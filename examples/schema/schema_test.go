@@ -126,8 +126,10 @@ func TestASweepAndAComparison(t *testing.T) {
 	requireValid(t, compile(t, "curve.json"), out)
 
 	var a, b []*goodput.Report
-	for range curve.LeastRuns {
-		a, b = append(a, c.Points[0].Report), append(b, c.Points[1].Report)
+	for i := range curve.LeastRuns {
+		one, other := *c.Points[0].Report, *c.Points[1].Report
+		one.Window.To, other.Window.To = one.Window.To.Add(time.Duration(i)), other.Window.To.Add(time.Duration(i)) // else they are one run
+		a, b = append(a, &one), append(b, &other)
 	}
 	x, err := curve.Compare(a, b)
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -23,6 +24,8 @@ var (
 	ErrFewRuns  = errors.New("too few runs for an interval")
 	ErrArrivals = errors.New("the two did not have the same arrivals")
 	ErrLengths  = errors.New("the two did not have the same lengths")
+	ErrWindows  = errors.New("whole runs and steady states are compared")
+	ErrSameRun  = errors.New("runs that are there more than once, and count once")
 	ErrDisagree = errors.New("requests and tokens do not say the same")
 )
 
@@ -68,7 +71,8 @@ func (c Comparison) Winner() Winner { return c.Goodput.Winner }
 // as many there are means and no interval. The confidence is goodput.DefaultConfidence for each figure by itself.
 //
 // It refuses reports that are not of one SLO (ErrSLO). It warns where the arrivals or the lengths of prompts and answers
-// differ by more than a tenth (ErrArrivals, ErrLengths), where requests and tokens have different winners (ErrDisagree), and where
+// differ by more than a tenth (ErrArrivals, ErrLengths), where some windows are whole runs, with what it took to fill and to empty
+// the system, and others are not (ErrWindows), where reports of one side are one run, which count once (ErrSameRun), where requests and tokens have different winners (ErrDisagree), and where
 // a client was not sound (ErrClient).
 func Compare(a, b []*goodput.Report) (*Comparison, error) {
 	if len(a) == 0 || len(b) == 0 {
@@ -84,7 +88,9 @@ func Compare(a, b []*goodput.Report) (*Comparison, error) {
 			}
 		}
 	}
-	c := &Comparison{RunsA: len(a), RunsB: len(b), Confidence: goodput.DefaultConfidence}
+	c := &Comparison{Confidence: goodput.DefaultConfidence}
+	a, b = c.different(a, A), c.different(b, B)
+	c.RunsA, c.RunsB = len(a), len(b)
 	if min(len(a), len(b)) < LeastRuns {
 		c.warn(ErrFewRuns, "%d and %d, of at least %d each", len(a), len(b), LeastRuns)
 	}
@@ -99,6 +105,7 @@ func Compare(a, b []*goodput.Report) (*Comparison, error) {
 		c.warn(ErrDisagree, "by goodput in requests/s the winner is %s, in tokens/s it is %s", x, y)
 	}
 	c.sameClient(a, b)
+	c.sameWindows(slices.Concat(a, b))
 	c.sameArrivals(a, b)
 	c.sameLengths(a, b)
 	return c, nil
@@ -164,6 +171,34 @@ func (c *Comparison) sameClient(a, b []*goodput.Report) {
 		if n > 0 {
 			c.warn(ErrClient, "%d of the %d runs of %s", n, len(side), sideName(i))
 		}
+	}
+}
+
+// different are the reports of one side, each run once: the same file twice is no second run. Two runs do not begin and end at the
+// same nanosecond, and in virtual time, where they may, another seed makes other counts.
+func (c *Comparison) different(side []*goodput.Report, name Winner) (all []*goodput.Report) {
+	for _, r := range side {
+		if !slices.ContainsFunc(all, func(o *goodput.Report) bool {
+			return r.Window.From.Equal(o.Window.From) && r.Window.To.Equal(o.Window.To) && r.Offered == o.Offered && r.Good == o.Good && r.Flow == o.Flow
+		}) {
+			all = append(all, r)
+		}
+	}
+	if n := len(side) - len(all); n > 0 {
+		c.warn(ErrSameRun, "%d of the %d of %s", n, len(side), name)
+	}
+	return all
+}
+
+func (c *Comparison) sameWindows(all []*goodput.Report) {
+	n := 0
+	for _, r := range all {
+		if r.Window.Kind == goodput.WholeRun {
+			n++
+		}
+	}
+	if n > 0 && n < len(all) {
+		c.warn(ErrWindows, "%d of %d are whole runs", n, len(all))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // replicates are n runs of 100 s: so many requests a second of 1,000 tokens, that share of them in time.
 func replicates(n, rate int, share float64, tokens int) (all []*goodput.Report) {
-	for range n {
+	for i := range n {
 		good := 0.0
 		r := run("e2e p90 < 1s", 100*rate+1, float64(rate), tokens, func(int) time.Duration {
 			if good += share; good >= 1-1e-9 {
@@ -27,6 +27,7 @@ func replicates(n, rate int, share float64, tokens int) (all []*goodput.Report) 
 		// Only those in time end within the hundred seconds: rates are of what ended in the window, so give it all.
 		r.ThroughputRPS, r.GoodputRPS = float64(rate), float64(r.Good)/100
 		r.OutputTPS, r.TokenGoodputTPS = float64(rate*tokens), float64(int(r.Good)*tokens)/100
+		r.Window.From, r.Window.To = r.Window.From.Add(time.Duration(i)*time.Hour), r.Window.To.Add(time.Duration(i)*time.Hour)
 		all = append(all, r)
 	}
 	return all
@@ -118,6 +119,34 @@ func TestCompareWarns(t *testing.T) {
 	c, err = Compare(closed("closed loop of 8"), replicates(4, 5, 0.9, 16))
 	require.NoError(t, err)
 	assert.ErrorIs(t, c.Warnings[1], ErrArrivals)
+}
+
+// One run does not become four by being there four times: what varies between runs is not in it.
+func TestCompareCountsARunOnce(t *testing.T) {
+	a, b := replicates(4, 5, 0.99, 100), replicates(4, 5, 0.5, 100)
+	c, err := Compare([]*goodput.Report{a[0], a[0], a[0], a[0]}, b)
+	require.NoError(t, err)
+	assert.Equal(t, TooFewRuns, c.Winner())
+	assert.Equal(t, 1, c.RunsA)
+	require.Len(t, c.Warnings, 2)
+	require.ErrorIs(t, c.Warnings[0], ErrSameRun)
+	assert.Contains(t, c.Warnings[0].Error(), "3 of the 4 of a")
+	require.ErrorIs(t, c.Warnings[1], ErrFewRuns)
+}
+
+// A whole run has in it what it takes to fill and to empty the system, a steady state has not.
+func TestCompareWarnsOfWindows(t *testing.T) {
+	a, b := replicates(4, 5, 0.9, 16), replicates(4, 5, 0.9, 16)
+	for _, r := range b {
+		r.Window.Kind = goodput.SteadyState
+	}
+	c, err := Compare(a, b)
+	require.NoError(t, err)
+	require.Len(t, c.Warnings, 1)
+	require.ErrorIs(t, c.Warnings[0], ErrWindows)
+	c, err = Compare(b, b)
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings)
 }
 
 func TestCompareRefuses(t *testing.T) {

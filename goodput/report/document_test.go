@@ -225,6 +225,18 @@ func TestCSVHeaderIsStable(t *testing.T) {
 	assert.Equal(t, want, report.CSVHeader())
 }
 
+// A name is no formula for a spreadsheet to compute, and a negative number stays one.
+func TestCSVHasNoFormulas(t *testing.T) {
+	for _, name := range []string{"=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)"} {
+		r := *queueReport(40, chat)
+		r.AttainmentCI[0], r.Verdict = -0.5, goodput.Verdict(name)
+		rows := readCSV(t, write(t, "csv", one(name, &r)))
+		assert.Equal(t, "'"+name, rows[0]["name"])
+		assert.Equal(t, "'"+name, rows[0]["verdict"])
+		assert.Equal(t, "-0.5", rows[0]["attainment_ci_lo"])
+	}
+}
+
 func TestCSVHasTheReportsNumbers(t *testing.T) {
 	c := sweep(t)
 	rows := readCSV(t, write(t, "csv", report.Document{Curve: c, Runs: []report.Run{{Name: "a, \"quoted\"\nname", Report: queueReport(40, chat)}}}))
@@ -321,7 +333,7 @@ func TestCards(t *testing.T) {
 		assert.Contains(t, before, "these figures show the client, not the server")
 		assert.NotContains(t, before, "MISSED", "the client's fault comes before the verdict")
 	}
-	x, err := curve.Compare([]*goodput.Report{hundred(0), hundred(1), hundred(0), hundred(1)}, []*goodput.Report{hundred(14), hundred(13), hundred(14), hundred(13)})
+	x, err := curve.Compare([]*goodput.Report{hundred(0), hundred(1), hundred(2), hundred(3)}, []*goodput.Report{hundred(14), hundred(13), hundred(12), hundred(11)})
 	require.NoError(t, err)
 	for _, how := range []string{"html", "markdown", "text"} {
 		assert.Regexp(t, "(?i)a has the greater goodput|a wins, 9.85 against 8.36", write(t, how, report.Document{Comparison: x}), how)
