@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/goodput/curve"
@@ -35,17 +36,17 @@ var columns = func() []column {
 		return column{name, func(r row) string { return strconv.FormatUint(f(r.Report), 10) }}
 	}
 	all := []column{
-		{"name", func(r row) string { return clean(r.Name) }},
+		{"name", func(r row) string { return cell(r.Name) }},
 		{"axis", func(r row) string { return string(r.axis) }},
 		{"load", func(r row) string { return decimal(r.load) }},
-		{"slo", func(r row) string { return clean(r.SLO.String()) }},
-		{"fingerprint", func(r row) string { return clean(r.Fingerprint) }},
-		{"verdict", func(r row) string { return clean(string(r.Verdict)) }},
+		{"slo", func(r row) string { return cell(r.SLO.String()) }},
+		{"fingerprint", func(r row) string { return cell(r.Fingerprint) }},
+		{"verdict", func(r row) string { return cell(string(r.Verdict)) }},
 		{"client", func(r row) string {
 			if r.Health == nil {
 				return ""
 			}
-			return clean(string(r.Health.Verdict))
+			return cell(string(r.Health.Verdict))
 		}},
 		number("window_s", func(r *goodput.Report) float64 { return r.WindowS }),
 		count("offered", func(r *goodput.Report) uint64 { return r.Offered }),
@@ -100,7 +101,8 @@ func CSVHeader() []string {
 }
 
 // CSV writes a line for each step of the curve and for each run, below a header (CSVHeader), as RFC 4180 has it: lines end in CR LF.
-// Numbers are in base units, with all digits that they have. A number that does not exist is an empty field, never 0. What has no place
+// Numbers are in base units, with all digits that they have. A number that does not exist is an empty field, never 0. A text that
+// a spreadsheet would take for a formula, as it begins with =, +, - or @, has a ' before it. What has no place
 // in a table of one shape (objectives, classes, custom metrics, the time line, the search's limit) is in JSON.
 func CSV(w io.Writer, d Document) error {
 	if err := d.check(); err != nil {
@@ -127,6 +129,14 @@ func CSV(w io.Writer, d Document) error {
 		lines = append(lines, cells)
 	}
 	return out.WriteAll(slices.Clip(lines))
+}
+
+// cell is a text from outside that no spreadsheet computes.
+func cell(s string) string {
+	if s = clean(s); s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+		return "'" + s
+	}
+	return s
 }
 
 // decimal is a number with all its digits; "" is one that does not exist.
