@@ -70,6 +70,10 @@ func TestFiles(t *testing.T) {
 	assert.Contains(t, read("md"), "95% interval")
 	assert.Equal(t, 6, strings.Count(read("csv"), "\r\n"))
 
+	for _, loads := range []string{"8,c4", "Inf", "NaN", "-1", "c0", "8,,16"} {
+		status, _, errs = call(t, nil, "--sweep", loads)
+		assert.Equal(t, exitUsage, status, errs)
+	}
 	status, _, errs = call(t, nil, "--sweep", "8", "--duration", "10s", "--html", filepath.Join(dir, "none", "report.html"))
 	assert.Equal(t, exitError, status, errs)
 }

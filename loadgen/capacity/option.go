@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -110,7 +111,7 @@ func WithStop(stops ...Stop) Option {
 	return Option{"WithStop", false, true, func(c *config) { c.stops = append(c.stops, stops...) }}
 }
 
-// OptionError is an option that cannot be meant.
+// OptionError is an option, or a load of a sweep, that cannot be meant.
 type OptionError struct {
 	Option string
 	Err    error
@@ -144,6 +145,8 @@ func newConfig(opts []Option, allowed func(Option) bool, other string) (config, 
 	switch {
 	case c.arrivals == nil:
 		return c, refuse("WithArrivals", "the function is nil")
+	case slices.ContainsFunc(c.stops, func(s Stop) bool { return s == nil }):
+		return c, refuse("WithStop", "the function is nil")
 	case c.pause < 0:
 		return c, refuse("WithPause", "%v is negative", c.pause)
 	case !(c.headroom >= 0 && c.headroom < 1):

@@ -47,7 +47,7 @@ func Concurrencies(workers ...int) (loads []Load) {
 const defaultLadder = 1 << 20
 
 // Sweep runs a plan at one load after the other and reads the curve. Either all loads are rates or all are concurrencies;
-// none at all are 1, 2, 4, 8 … requests/s until the system is saturated (Saturated). The plan has no Arrivals and no
+// none at all are 1, 2, 4, 8 … requests/s until the system is saturated (Saturated) or the client is not sound. The plan has no Arrivals and no
 // Concurrency, for the sweep sets them; each step has a seed of its own.
 //
 // An open loop shows what a system can take: a closed one slows down with it. At a concurrency that is too high there is no
@@ -70,7 +70,7 @@ func Sweep(ctx context.Context, run loadgen.Runner, p loadgen.Plan, loads []Load
 		for rate := 1.0; rate <= defaultLadder; rate *= 2 {
 			loads = append(loads, Load{Rate: rate})
 		}
-		c.stops = append(c.stops, Saturated())
+		c.stops = append(c.stops, Saturated(), unsound)
 	}
 	axis, err := axisOf(loads)
 	if err != nil {
@@ -90,13 +90,14 @@ func Sweep(ctx context.Context, run loadgen.Runner, p loadgen.Plan, loads []Load
 
 func axisOf(loads []Load) (curve.Axis, error) {
 	for i, l := range loads {
+		of := fmt.Sprintf("load %d", i)
 		switch {
 		case l.Rate != 0 && l.Concurrency != 0:
-			return "", fmt.Errorf("capacity: load %d has a rate and a concurrency: give one of them", i)
+			return "", refuse(of, "a rate and a concurrency: give one of them")
 		case (l.Rate != 0) != (loads[0].Rate != 0):
-			return "", fmt.Errorf("capacity: load %d is %v, load 0 is %v: a curve has one axis, rates or concurrencies", i, l, loads[0])
+			return "", refuse(of, "%v, where load 0 is %v: a curve has one axis, rates or concurrencies", l, loads[0])
 		case l.Concurrency < 0 || l.Rate < 0 || math.IsNaN(l.Rate) || math.IsInf(l.Rate, 0) || l.Rate == 0 && l.Concurrency == 0:
-			return "", fmt.Errorf("capacity: load %d is none: give a rate or a concurrency above 0", i)
+			return "", refuse(of, "none: give a rate or a concurrency above 0")
 		}
 	}
 	if loads[0].Rate > 0 {
@@ -160,6 +161,14 @@ func Saturated() Stop {
 		}
 		return ""
 	}
+}
+
+// unsound stops where the client was not, for at more load it is not either.
+func unsound(steps []curve.Point) string {
+	if h := steps[len(steps)-1].Report.Health; h != nil && h.Verdict == goodput.Invalid {
+		return "the client was not sound"
+	}
+	return ""
 }
 
 // Hopeless stops where the SLO is missed and less than this share of the requests was good.

@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +65,27 @@ func TestSweepByDefault(t *testing.T) {
 	assert.InEpsilon(t, 20, c.Raw.Value, 0.2)
 }
 
+// Where all requests fail at once, throughput grows with the load for ever: the client's own limit ends that.
+func TestSweepByDefaultEndsWithTheClient(t *testing.T) {
+	refusing := func(_ context.Context, p loadgen.Plan) (*loadgen.Result, error) {
+		rate := p.Arrivals.(loadgen.Poisson).Rate
+		a := goodput.NewAccumulator(p.SLO)
+		for i := range 100 {
+			a.Observe(&goodput.Record{Start: time.Unix(0, int64(float64(i)/rate*1e9)), Outcome: goodput.Rejected})
+		}
+		r := a.Report()
+		r.Health = &goodput.ClientHealth{Verdict: goodput.Valid}
+		if rate > 10 {
+			r.Health.Verdict = goodput.Invalid
+		}
+		return &loadgen.Result{Report: r}, nil
+	}
+	c, err := Sweep(t.Context(), refusing, sweepPlan(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{1, 2, 4, 8, 16}, loadsOf(c))
+	assert.Contains(t, c.Stopped, "the client was not sound")
+}
+
 func TestSweepStops(t *testing.T) {
 	c, err := Sweep(t.Context(), mm1(100).runner(), sweepPlan(), Rates(20, 200, 300), WithStop(Errors(0.5), Hopeless(0.5)))
 	require.NoError(t, err)
@@ -109,11 +131,13 @@ func TestSweepPauses(t *testing.T) {
 func TestSweepRefuses(t *testing.T) {
 	run := mm1(100).runner()
 	for what, loads := range map[string][]Load{
-		"one axis": {{Rate: 1}, {Concurrency: 2}}, "give one of them": {{Rate: 1, Concurrency: 1}}, "load 1 is none": {{Rate: 1}, {Rate: -1}},
-		"load 0 is none": {{}},
+		"one axis": {{Rate: 1}, {Concurrency: 2}}, "give one of them": {{Rate: 1, Concurrency: 1}}, "load 1: none": {{Rate: 1}, {Rate: -1}},
+		"load 0: none": {{}}, "load 2: none": Rates(1, 2, math.Inf(1)), "load 0: none:": Rates(math.NaN()),
 	} {
 		_, err := Sweep(t.Context(), run, sweepPlan(), loads)
 		require.ErrorContains(t, err, what)
+		var opt *OptionError
+		require.ErrorAs(t, err, &opt)
 	}
 	p := sweepPlan()
 	p.Concurrency = 2
@@ -123,6 +147,8 @@ func TestSweepRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "WithStart: is for a search alone")
 	var opt *OptionError
 	require.ErrorAs(t, err, &opt)
+	_, err = Sweep(t.Context(), run, sweepPlan(), Rates(1), WithStop(Saturated(), nil))
+	require.ErrorContains(t, err, "WithStop: the function is nil")
 	broken := errors.New("broken")
 	_, err = Sweep(t.Context(), func(context.Context, loadgen.Plan) (*loadgen.Result, error) { return nil, broken }, sweepPlan(), Rates(1))
 	require.ErrorIs(t, err, broken)
