@@ -136,7 +136,7 @@ func TestTheFasterOneLoses(t *testing.T) {
 
 func TestWhatCannotBeMeant(t *testing.T) {
 	for _, args := range [][]string{
-		{"a"}, {"a", "b", "c"}, {"http://127.0.0.1:1/v1", "file"}, {"a,,b", "c"}, {"--runs", "4", "a", "b"}, {"--rate", "0"}, {"--rate", "-1"},
+		{"a"}, {"a", "b", "c"}, {"http://127.0.0.1:1/v1", "file"}, {"a,,b", "c"}, {"--runs", "4", "a", "b"}, {"--rate", "0"}, {"--rate", "-1"}, {"--rate", "NaN"}, {"--rate", "Inf"},
 		{"--rate", "1", "--concurrency", "2"}, {"--runs", "0"}, {"--input-tokens", "1"}, {"--slo", "ttft < 2s"}, {"--no-such-option"},
 		{"--concurrency", "0"}, {"--duration", "-1s"}, {"http://127.0.0.1:1/v1?x", "http://"},
 	} {

@@ -75,7 +75,7 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 		return nil, errors.New("--input-tokens and --output-tokens have to be 2 or more")
 	case o.runs < 1:
 		return nil, fmt.Errorf("--runs %d: it takes at least %d of each to show a difference", o.runs, curve.LeastRuns)
-	case o.rate < 0 || given["rate"] && o.rate == 0:
+	case given["rate"] && !(o.rate > 0):
 		return nil, fmt.Errorf("--rate %v is no rate: give requests/s above 0", o.rate)
 	case given["rate"] && given["concurrency"]:
 		return nil, errors.New("--rate is an open loop and --concurrency a closed one: give one of them")

@@ -151,6 +151,9 @@ func ofRecords(o *options, f *os.File, records *goodput.RecordReader, stdout io.
 	if err != nil {
 		return err
 	}
+	if err := notSame(f, o.vllm); err != nil {
+		return err
+	}
 	out, err := os.OpenFile(o.vllm, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -158,6 +161,18 @@ func ofRecords(o *options, f *os.File, records *goodput.RecordReader, stdout io.
 	about := again.Header().About
 	err = compat.WriteVLLM(out, again.All(), compat.VLLMHeader{Model: about["model"], Backend: "openai-chat", Label: "goodputkit", SLO: o.slo})
 	return errors.Join(err, out.Close())
+}
+
+// notSame refuses to write over the file that is read.
+func notSame(f *os.File, name string) error {
+	in, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if out, err := os.Stat(name); err == nil && os.SameFile(in, out) {
+		return fmt.Errorf("--vllm %s: it is the file of records itself", name)
+	}
+	return nil
 }
 
 func ofVLLM(o *options, f io.Reader, stdout io.Writer) error {

@@ -31,6 +31,23 @@ func TestRecordsAndBack(t *testing.T) {
 	require.True(t, strings.HasPrefix(text, "SLO"), "the report comes first")
 }
 
+// The file of records is not written over, by whichever of its names.
+func TestDoesNotWriteOverItsInput(t *testing.T) {
+	before, err := os.ReadFile(records)
+	require.NoError(t, err)
+	name, link := filepath.Join(t.TempDir(), "records.jsonl"), filepath.Join(t.TempDir(), "result.json")
+	require.NoError(t, os.WriteFile(name, before, 0o600))
+	require.NoError(t, os.Symlink(name, link))
+	for _, out := range []string{name, link} {
+		status, _, says := call(t, name, "--goodput", "ttft:400", "--vllm", out)
+		require.Equal(t, exitError, status)
+		require.Contains(t, says, "the file of records itself")
+		after, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.json")
 	require.NoError(t, os.WriteFile(other, []byte(`{"duration": 1.5, "completed": 2}`), 0o600))
