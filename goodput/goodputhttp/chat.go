@@ -10,6 +10,7 @@ import (
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/internal/sse"
+	"github.com/goodputkit/goodputkit/internal/wellformed"
 )
 
 // ChatCounter is a [Config.Counter] for answers of OpenAI's chat completions and completions, and what speaks them: of a stream it
@@ -54,7 +55,7 @@ func (c *chatStream) event(t *Tally, data []byte) {
 		c.empty(t)
 		t.EndMarker()
 		return
-	case !gjson.ValidBytes(data):
+	case !wellformed.JSON(data):
 		c.over = true
 		t.Fail(goodput.Malformed, "a chunk is no JSON")
 		return
@@ -208,7 +209,7 @@ func (c *chatWhole) End(t *Tally) {
 	if c.long {
 		return
 	}
-	if !gjson.ValidBytes(c.body) {
+	if !wellformed.JSON(c.body) {
 		t.Fail(goodput.Malformed, "the body is no JSON")
 		return
 	}

@@ -106,6 +106,15 @@ func TestChatWhole(t *testing.T) {
 	require.Equal(t, goodput.Success, long.Outcome, "nothing is known of it")
 }
 
+// An answer that nests beyond all reason is none of anybody's: it takes no stack to find that out.
+func TestChatIsBounded(t *testing.T) {
+	deep := strings.Repeat("[", 1<<18) + strings.Repeat("]", 1<<18)
+	for kind, body := range map[string]string{"application/json": deep, "text/event-stream": "data: " + deep + "\n\ndata: [DONE]\n\n"} {
+		r := answered(t, 200, http.Header{"Content-Type": {kind}}, strings.NewReader(body))
+		require.Equal(t, goodput.Malformed, r.Outcome, kind)
+	}
+}
+
 func FuzzChat(f *testing.F) {
 	paths, err := filepath.Glob("../../loadgen/openai/testdata/sse/*.body")
 	require.NoError(f, err)

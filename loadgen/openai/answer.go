@@ -14,6 +14,7 @@ import (
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/internal/sse"
+	"github.com/goodputkit/goodputkit/internal/wellformed"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
 )
@@ -125,7 +126,7 @@ func (a *answer) piece(b []byte, at time.Time, s *scratch) error {
 func (a *answer) bodyEnd(err error, s *scratch) error {
 	switch a.kind {
 	case document:
-		if !httpclient.Valid(s.body) {
+		if !wellformed.JSON(s.body) {
 			if err == io.EOF {
 				return a.malformed("the body is not JSON", s.body)
 			}
@@ -171,7 +172,7 @@ func (a *answer) event(ev sse.Event) error {
 		}
 		return a.token(ev.At)
 	}
-	if !httpclient.Valid(data) || data[0] != '{' {
+	if !wellformed.JSON(data) || data[0] != '{' {
 		if named {
 			return a.errorEvent(gjson.Result{Type: gjson.String, Str: string(data)})
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/internal/sse"
+	"github.com/goodputkit/goodputkit/internal/wellformed"
 	"github.com/goodputkit/goodputkit/loadgen"
-	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
 )
 
 // BenchmarkEvent is what the client does with one token event, from the bytes to the trace.
@@ -44,7 +44,7 @@ func BenchmarkEvent(b *testing.B) {
 	b.Run("valid", func(b *testing.B) {
 		data := []byte(`{"id":"chatcmpl-0123456789abcdef0123456789abcdef","object":"chat.completion.chunk","created":1700000000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" goodput"},"logprobs":null,"finish_reason":null,"token_ids":null}]}`)
 		for b.Loop() {
-			httpclient.Valid(data)
+			wellformed.JSON(data)
 		}
 	})
 }

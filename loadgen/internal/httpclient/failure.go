@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/wellformed"
 	"github.com/goodputkit/goodputkit/loadgen"
 )
 
@@ -90,7 +91,7 @@ func (r *Redactor) Status(ctx context.Context, resp *http.Response, in *Body, re
 
 // ErrorText is what the body of a failure says to a person.
 func ErrorText(body []byte) string {
-	if !Valid(body) {
+	if !wellformed.JSON(body) {
 		return string(body)
 	}
 	doc := gjson.ParseBytes(body)

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/goodputkit/goodputkit/internal/wellformed"
 )
 
 // MaxDetail is the longest line, bytes; a record has room for 256.
@@ -166,7 +168,7 @@ func (r *Redactor) withoutTexts(s string, request []byte) string {
 		for _, name := range r.texts {
 			s = withoutValue(s, doc.Get(name))
 		}
-	case len(request) <= MaxQuoted && doc.Type == gjson.JSON && Valid(request):
+	case len(request) <= MaxQuoted && doc.Type == gjson.JSON && wellformed.JSON(request):
 		s = withoutValue(s, doc)
 	default:
 		s = withoutText(s, string(request[:min(len(request), MaxQuoted)]))
