@@ -69,6 +69,9 @@ func (o Outcome) String() string {
 //	any other 3xx and 4xx                  ClientError
 //	anything else                          ServerError
 //
+// A 101, which answers no request, is a ServerError, too: whoever has a connection taken over on purpose, as for a websocket, books a success, as
+// package goodputhttp does.
+//
 // A request that got no answer has no status: its deadline that passed is a [Timeout], a cancelled context [Cancelled], a
 // connection that was lost [ConnectionError] before the first byte of the body and [Truncated] after it. Package loadgen's
 // Do tells them apart by the error.

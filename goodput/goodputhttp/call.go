@@ -167,6 +167,7 @@ func (c *call) end() {
 	if !c.returned {
 		p = recover()
 	}
+	defer c.book(goodput.ServerError, "a function of the Config panicked", false)
 	if c.code == 0 && c.returned {
 		c.Status(http.StatusOK) // as the server will say
 	}
@@ -223,8 +224,9 @@ func mistaken(err error) bool {
 		strings.Contains(err.Error(), "declared Content-Length")
 }
 
-// finish books the request, once.
+// finish ends the request.
 func (c *call) finish(o goodput.Outcome, detail string, reached bool) {
+	defer c.book(o, detail, reached) // also where one of these functions panics
 	var in, out int
 	if c.config.InputTokens != nil {
 		in = c.config.InputTokens(c.req)
@@ -233,6 +235,10 @@ func (c *call) finish(o goodput.Outcome, detail string, reached bool) {
 		out = c.config.OutputTokens(c.req, c.writer.Header())
 	}
 	c.Usage(in, out)
+}
+
+// book books the request, once.
+func (c *call) book(o goodput.Outcome, detail string, reached bool) {
 	if r := c.close(o, detail, reached); r != nil {
 		c.config.book(c.flight, r)
 	}

@@ -99,8 +99,11 @@ func (c *Config) begin(t *Tally, req *http.Request, own *limitCount) {
 
 // book books a request.
 func (c *Config) book(flight *monitor.InFlight, r *goodput.Record) {
-	if flight != nil {
+	switch {
+	case flight != nil:
 		flight.End(r)
+	case c.Monitor != nil: // its class could not be had
+		c.Monitor.Observe(r)
 	}
 	if c.Sink != nil {
 		c.Sink.Observe(r)

@@ -33,7 +33,7 @@
 //
 // The first that fits decides.
 //
-//	the handler panics                                     server_error; cancelled or timeout, where the context had ended
+//	the handler or a function of the Config panics         server_error; cancelled or timeout, where the context had ended
 //	the end marker has left or come, and no Tally.Fail     as the status says
 //	the context's deadline passed, a write deadline too    timeout
 //	the client went away, the context was cancelled        cancelled

@@ -177,8 +177,9 @@ func (x *exchange) closed() end {
 	return x.whole(now)
 }
 
-// finish books the request, once.
+// finish ends the request.
 func (x *exchange) finish(e end) {
+	defer x.book(e) // also where one of these functions panics
 	var in, out int
 	if x.config.InputTokens != nil {
 		in = x.config.InputTokens(x.req)
@@ -187,9 +188,18 @@ func (x *exchange) finish(e end) {
 		out = x.config.OutputTokens(x.req, x.header())
 	}
 	x.Usage(in, out)
+}
+
+// book books the request, once.
+func (x *exchange) book(e end) {
 	if r := x.close(e); r != nil {
 		x.config.book(x.flight, r)
 	}
+}
+
+// broke books a request of which something panicked.
+func (x *exchange) broke() {
+	x.book(end{goodput.ServerError, "the transport, or a function of the Config, panicked", x.now()})
 }
 
 // close makes the record; nil: it was made before, or waits.
@@ -233,14 +243,21 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *body) Close() error {
+func (b *body) Close() (err error) {
+	defer func() { err = b.ReadCloser.Close() }()
 	b.x.finish(b.x.closed())
-	return b.ReadCloser.Close()
+	return nil
 }
 
 // read takes a piece of the body, and how it goes on.
 func (x *exchange) read(p []byte, err error) {
 	now := x.now()
+	counted := false
+	defer func() {
+		if !counted {
+			x.broke()
+		}
+	}()
 	if x.counter != nil {
 		if len(p) > 0 {
 			x.counter.Count(&x.Tally, p)
@@ -250,6 +267,7 @@ func (x *exchange) read(p []byte, err error) {
 			x.counter.End(&x.Tally)
 		}
 	}
+	counted = true
 	x.mu.Lock()
 	if len(p) > 0 && !x.done {
 		x.bytes += int64(len(p))

@@ -23,10 +23,11 @@ func (m *Middleware) MalformedLimits() uint64 { return m.own.malformed.Load() }
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		c := &call{config: &m.config, req: req, head: req.Method == http.MethodHead, length: -1}
-		m.config.begin(&c.Tally, req, &m.own)
 		c.ctx = req.Context()
+		w = c.writer.Wrap(w, c)
 		defer c.end()
-		next.ServeHTTP(c.writer.Wrap(w, c), req)
+		m.config.begin(&c.Tally, req, &m.own)
+		next.ServeHTTP(w, req)
 		c.returned = true
 	})
 }

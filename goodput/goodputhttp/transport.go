@@ -40,25 +40,29 @@ func (t *Transport) CloseIdleConnections() {
 // RoundTrip sends a request. Its record is booked once: when the body of the answer has come to its end, fails or is closed,
 // or, without a body, at once. A body that is neither read to its end nor closed, which net/http asks of its readers, leaves
 // its request without a record.
-func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	x := &exchange{config: &t.config, req: req, length: -1}
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		x.broke()
+		if resp != nil && resp.Body != nil { // nobody will get it
+			resp.Body.Close()
+		}
+	}()
 	if !x.follow(req.Response) {
 		t.config.begin(&x.Tally, req, &t.own)
 	}
-	returned := false
-	defer func() {
-		if !returned {
-			x.finish(end{goodput.ServerError, "the transport panicked", x.now()})
-		}
-	}()
-	resp, err := t.base.RoundTrip(req)
-	returned = true
+	resp, err = t.base.RoundTrip(req)
 	switch {
 	case err != nil:
 		x.finish(x.unsent(err))
 	case resp != nil:
 		x.answered(resp)
 	}
+	returned = true
 	return resp, err
 }
 
