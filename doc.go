@@ -20,6 +20,7 @@
 //	        goodput/monitor/promrules  its alerts as rules for Prometheus, and a Grafana dashboard
 //	    goodput/goodputprom  what a monitor counts, for Prometheus (a module of its own)
 //	    goodput/goodputotel  the same for OpenTelemetry (a module of its own)
+//	    goodput/admission    admit, degrade or refuse against the SLO
 //	    goodput/compat       the same records by other tools' rules; vLLM's result files
 //	    goodput/posthoc      what a run would have been by other thresholds
 //	    goodput/goodputhttp  records of HTTP requests: a middleware, and a client's transport

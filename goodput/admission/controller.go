@@ -1,0 +1,178 @@
+package admission
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput"
+)
+
+// Controller is a [Scheduler] by the clock: Admit blocks until a request may be sent or is refused. Its methods may be
+// called from any goroutine. It has none of its own: those who wait are woken by those who end.
+type Controller struct {
+	mu sync.Mutex
+	s  *Scheduler
+}
+
+// New is a controller with nothing in flight. The error names the field that cannot be meant.
+func New(c Config) (*Controller, error) {
+	s, err := NewScheduler(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Controller{s: s}, nil
+}
+
+// Admit waits until the request may be sent. Its error is a *[RejectedError] where it may not, and the context's where that
+// ended before; a deadline of the context counts as one of the first token. Each permit has to be given back with
+// [Permit.Done], whatever happens to the request; [Controller.Do] sees to it.
+func (c *Controller) Admit(ctx context.Context, r Request) (*Permit, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := &Permit{c: c}
+	p.t.Request = r
+	p.t.latest, _ = ctx.Deadline()
+	c.mu.Lock()
+	now := time.Now()
+	c.s.Arrive(now, &p.t)
+	status := p.t.status
+	var late time.Duration
+	if status == Waiting {
+		p.wake = make(chan struct{})
+		p.t.Data = p
+		late = c.s.late(now, &p.t)
+	}
+	c.wake()
+	c.mu.Unlock()
+	switch status {
+	case Admitted:
+		return p, nil
+	case Refused:
+		return nil, p.t.Err()
+	}
+	return p.wait(ctx, late)
+}
+
+// wait waits until p is decided; after late it is to be looked at again, where that is above 0.
+func (p *Permit) wait(ctx context.Context, late time.Duration) (*Permit, error) {
+	var expired <-chan time.Time
+	var timer *time.Timer
+	if late > 0 {
+		timer = time.NewTimer(late)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	for {
+		select {
+		case <-p.wake:
+			if err := p.t.Err(); err != nil {
+				return nil, err
+			}
+			return p, nil
+		case <-ctx.Done():
+			p.c.mu.Lock()
+			now := time.Now()
+			p.c.s.Cancel(now, &p.t)
+			p.c.s.Done(now, &p.t, goodput.Cancelled) // it may have been admitted in the meantime
+			p.c.wake()
+			p.c.mu.Unlock()
+			return nil, ctx.Err()
+		case <-expired:
+			p.c.mu.Lock()
+			now := time.Now()
+			p.c.s.Tick(now)
+			if p.t.status == Waiting {
+				timer.Reset(p.c.s.late(now, &p.t))
+			}
+			p.c.wake()
+			p.c.mu.Unlock()
+		}
+	}
+}
+
+// wake wakes those that were decided. c.mu is held.
+func (c *Controller) wake() {
+	decided := c.s.Decided()
+	for _, t := range decided {
+		close(t.Data.(*Permit).wake)
+	}
+	clear(decided) // nobody else is to keep the permits
+}
+
+// Do admits a request and calls f with its permit, which is given back with the outcome that f returns, or as a server
+// error where f panics. The error is that of [Controller.Admit].
+func (c *Controller) Do(ctx context.Context, r Request, f func(p *Permit) goodput.Outcome) error {
+	p, err := c.Admit(ctx, r)
+	if err != nil {
+		return err
+	}
+	o := goodput.ServerError
+	defer func() { p.Done(o) }()
+	o = f(p)
+	return nil
+}
+
+// State is what the controller does now.
+func (c *Controller) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.s.State(time.Now())
+}
+
+// Close refuses, as [Closed], all that wait and all that come from now on. What is in flight stays, and its permits are
+// still to be given back.
+func (c *Controller) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.s.Close(time.Now())
+	c.wake()
+}
+
+// Permit is the right to send one request. Its methods may be called from any goroutine, and do nothing once it was given back.
+type Permit struct {
+	c    *Controller
+	t    Ticket
+	wake chan struct{} // closed when it is decided; nil: it did not wait
+}
+
+// Grant is what the request got, which may be less than it asked for. Whoever sends it has to carry that out.
+func (p *Permit) Grant() Grant { return p.t.Grant }
+
+// Waited is how long it had waited when it was admitted, from its arrival on.
+func (p *Permit) Waited() time.Duration { return p.t.admitted.Sub(p.t.Arrival) }
+
+// FirstToken: the first token has come. Without it, and without [Permit.Tokens], the controller does not see what stands
+// before a first token in the engine, and predicts nothing of it.
+func (p *Permit) FirstToken() {
+	p.tell(func(now time.Time) { p.c.s.FirstToken(now, &p.t) })
+}
+
+// Tokens: n more tokens have come, the first of which are the first token. From the gaps between them the controller knows
+// the pace of what runs, and lets nothing in that would spoil it.
+func (p *Permit) Tokens(n int) {
+	p.tell(func(now time.Time) { p.c.s.Tokens(now, &p.t, n) })
+}
+
+// Usage is how many output tokens there were, where the engine says so.
+func (p *Permit) Usage(output int) {
+	p.tell(func(time.Time) { p.c.s.Usage(&p.t, output) })
+}
+
+// Done gives the permit back; the first call counts. Deferred with a failure and called with the outcome before that, it
+// loses no permit to a panic:
+//
+//	defer p.Done(goodput.ServerError)
+//	…
+//	p.Done(goodput.Success)
+func (p *Permit) Done(o goodput.Outcome) {
+	p.tell(func(now time.Time) { p.c.s.Done(now, &p.t, o) })
+}
+
+func (p *Permit) tell(f func(now time.Time)) {
+	p.c.mu.Lock()
+	f(time.Now())
+	p.c.wake()
+	p.c.mu.Unlock()
+}

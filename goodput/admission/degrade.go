@@ -1,0 +1,30 @@
+package admission
+
+import "time"
+
+// Degradation is one step in which a request gets less than it asked for, so that it need not be refused. Whoever forwards
+// the request has to carry it out; what it asked for and was granted is in its [Permit].
+type Degradation struct {
+	MaxOutputTokens int           // at most so many output tokens; 0: as asked
+	LowerPriority   int           // by how much the priority is lowered, at least 0
+	Budget          time.Duration // the first token may take so long, where that is more than it had; 0: as it was
+}
+
+// Ladder is the degradations of a class, the mildest first. Each contains what it takes from a request: step 2 does not add to
+// step 1, it takes its place.
+type Ladder []Degradation
+
+// ladderFrom is the pressure from which on the first step is taken.
+const ladderFrom = 0.5
+
+// Step is how many steps down the ladder a request goes at a pressure: its predicted wait over the wait that it can afford.
+// There are none below 0.5; from there to 1, where it would have to be refused, they are equally far from each other.
+func (l Ladder) Step(pressure float64) int {
+	if len(l) == 0 || !(pressure >= ladderFrom) {
+		return 0
+	}
+	if pressure >= 1 {
+		return len(l)
+	}
+	return min(1+int((pressure-ladderFrom)/(1-ladderFrom)*float64(len(l))), len(l))
+}

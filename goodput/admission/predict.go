@@ -1,0 +1,156 @@
+package admission
+
+import (
+	"math"
+	"time"
+)
+
+// duration is a time in seconds as a Duration, at most some centuries.
+func duration(seconds float64) time.Duration {
+	if !(seconds < 9e9) {
+		return 9e9 * time.Second
+	}
+	return time.Duration(seconds * 1e9)
+}
+
+// Line predicts how long a request's first token takes, once it is admitted, from the prompt tokens that stand before it, its
+// own among them: a straight line by least squares, in which an observation counts for 2 % less with each one that follows.
+// A line is what a prefill of an engine with a token budget is: so much a step and so much a token.
+//
+// The zero Line knows nothing, and predicts 0. It is a state machine and belongs to one goroutine.
+type Line struct {
+	w, x, y, xx, xy float64
+	dev             float64
+	a, b            float64 // seconds; seconds a token
+}
+
+const (
+	lineKeep   = 0.98
+	lineEnough = 4 // observations by weight, below which there is no slope yet
+)
+
+// Observe is a first token that took so long with so many prompt tokens before it.
+func (l *Line) Observe(tokens float64, took time.Duration) {
+	y := took.Seconds()
+	if l.w > 0 {
+		l.dev += (math.Abs(y-l.at(tokens)) - l.dev) / min(l.w+1, 1/(1-lineKeep))
+	}
+	l.w = l.w*lineKeep + 1
+	l.x = l.x*lineKeep + tokens
+	l.y = l.y*lineKeep + y
+	l.xx = l.xx*lineKeep + tokens*tokens
+	l.xy = l.xy*lineKeep + tokens*y
+	l.fit()
+}
+
+// fit keeps both of them from being negative: no prompt takes less time than none.
+func (l *Line) fit() {
+	mx, my := l.x/l.w, l.y/l.w
+	v := l.xx/l.w - mx*mx
+	if l.w < lineEnough || v <= 1e-9*mx*mx {
+		l.a, l.b = my, 0
+		return
+	}
+	l.b = max((l.xy/l.w-mx*my)/v, 0)
+	if l.a = my - l.b*mx; l.a < 0 {
+		l.a, l.b = 0, l.xy/l.xx
+	}
+}
+
+func (l *Line) at(tokens float64) float64 { return l.a + l.b*tokens }
+
+// Predict is how long the first token takes with so many prompt tokens before it, 0 where nothing was observed.
+func (l *Line) Predict(tokens float64) time.Duration { return duration(l.at(tokens)) }
+
+// Deviation is how far observations are from the line, in the mean.
+func (l *Line) Deviation() time.Duration { return duration(l.dev) }
+
+// Pace is the mean gap between two tokens of one sequence, over all sequences that run, each token alike, of about the last
+// second: what the TPOT of all of them would be if it went on so. It follows the batch within a step or two, because
+// each step that has become longer is seen by every sequence at once.
+//
+// The zero Pace knows nothing. It is a state machine and belongs to one goroutine.
+type Pace struct {
+	sum, n float64
+	at     time.Time
+}
+
+// paceTime is the time constant of the forgetting, s.
+const paceTime = 1.0
+
+// Observe is n tokens of one sequence that came at now, gap after the ones before them.
+func (p *Pace) Observe(now time.Time, gap time.Duration, n int) {
+	if dt := now.Sub(p.at).Seconds(); dt > 0 && p.n > 0 {
+		f := math.Exp(-dt / paceTime)
+		p.sum, p.n = p.sum*f, p.n*f
+	}
+	p.at = now
+	p.sum += gap.Seconds()
+	p.n += float64(n)
+}
+
+// Reset forgets all: nothing runs any more.
+func (p *Pace) Reset() { *p = Pace{} }
+
+// PerToken is the pace, a time per token; ok is false where no gap was seen.
+func (p *Pace) PerToken() (perToken time.Duration, ok bool) {
+	if p.n == 0 {
+		return 0, false
+	}
+	return duration(p.sum / p.n), true
+}
+
+// Rate is how fast what waits is served, in tokens a second: what was admitted while others waited, over the time in which
+// some did. When nothing waits the rate is that of the arrivals, which says nothing, and is not counted. The last 10 s count
+// most.
+//
+// The zero Rate knows nothing. It is a state machine and belongs to one goroutine.
+type Rate struct {
+	tokens, time float64
+	at           time.Time
+	waiting      bool
+}
+
+const (
+	rateTime   = 10.0 // time constant of the forgetting, s
+	rateEnough = 2.0  // s of waiting, below which there is no rate yet
+)
+
+// Waiting says whether something waits from now on.
+func (r *Rate) Waiting(now time.Time, waiting bool) {
+	if r.waiting {
+		if dt := now.Sub(r.at).Seconds(); dt > 0 {
+			f := math.Exp(-dt / rateTime)
+			r.tokens *= f
+			r.time = r.time*f + rateTime*(1-f)
+		}
+	}
+	r.at, r.waiting = now, waiting
+}
+
+// Admitted is something that was admitted, of so many tokens.
+func (r *Rate) Admitted(tokens float64) {
+	if r.waiting {
+		r.tokens += tokens
+	}
+}
+
+// PerSecond is the rate, in tokens a second; ok is false where too little was seen to say.
+func (r *Rate) PerSecond() (rate float64, ok bool) {
+	if r.time < rateEnough {
+		return 0, false
+	}
+	return r.tokens / r.time, true
+}
+
+// typical is the mean and the mean deviation of sizes, by moving averages.
+type typical struct{ n, mean, dev float64 }
+
+func (t *typical) observe(x float64) {
+	t.n = min(t.n+1, 64)
+	d := math.Abs(x - t.mean)
+	t.mean += (x - t.mean) / t.n
+	if t.n > 1 {
+		t.dev += (d - t.dev) / (t.n - 1)
+	}
+}

@@ -1,0 +1,623 @@
+package admission
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// Scheduler puts the parts together: it is what a [Controller] decides by, as a state machine that is told what time it is.
+// An event loop can drive it in virtual time. It belongs to one goroutine, and time must not go backwards.
+//
+// Whatever method is called, tickets that wait can be decided by it: [Scheduler.Decided] has them. Between calls only time
+// passes, and [Scheduler.Next] is when that alone decides something: call [Scheduler.Tick] then.
+type Scheduler struct {
+	config  Config
+	classes map[string]*class
+	def     *class
+	all     []*class
+
+	cap                  Cap
+	queue                Queue
+	limit                *Limit
+	line                 Line
+	pace                 Pace
+	rate                 Rate
+	stall                Stall
+	input                typical
+	size                 typical
+	pending, pendingLast *Ticket // admitted, no first token yet, oldest first
+
+	feedback bool // something has come back
+	closed   bool
+
+	decided []*Ticket
+	stats   counters
+}
+
+type counters struct {
+	offered, admitted, degraded, ended, removed uint64
+	refused                                     [16]uint64
+}
+
+const (
+	shareAhead  = 0.9              // of the budget, that the engine's own queue may take
+	sharePace   = 0.9              // of the tpot limit, that the pace may take
+	strictAhead = 0.4              // the same two in an overload, when what waits comes anyway and
+	strictPace  = 0.65             // the shares only say how evenly
+	overdue     = 1.0              // deviations of the line, by which the oldest pending prompt may be overdue
+	deviations  = 2.5              // of the line, that a prediction is on the safe side
+	typicalDevs = 2.0              // of the prompt sizes, that the typical prompt is longer than the mean
+	sparedTime  = 4                // budgets that one which is spared may wait
+	coldStart   = 32               // requests in flight before anything has come back
+	floorSizes  = 4.0              // requests of the mean size, that the default floor is
+	shortWait   = time.Millisecond // between two looks at one that waits
+	shortRetry  = 1e-3             // s, the least retry-after
+	longRetry   = 60.0             // s, the greatest
+)
+
+// NewScheduler is a scheduler with nothing in flight. The error names the field that cannot be meant.
+func NewScheduler(c Config) (*Scheduler, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if c.MaxWaiting == 0 {
+		c.MaxWaiting = defaultWaiting
+	}
+	if c.StallAfter == 0 {
+		c.StallAfter = defaultStall
+	}
+	s := &Scheduler{config: c, classes: map[string]*class{}, stall: Stall{After: max(c.StallAfter, 0)}}
+	var allowed []float64
+	s.def, allowed = makeClass(slo.DefaultClass, c.SLO, Class{}, allowed)
+	s.all = append(s.all, s.def)
+	for name, k := range c.Classes {
+		of := c.SLO
+		if !k.SLO.IsZero() {
+			of = k.SLO
+		}
+		var made *class
+		made, allowed = makeClass(name, of, k, allowed)
+		s.classes[name] = made
+		s.all = append(s.all, made)
+	}
+	ceiling := math.Inf(1)
+	if c.Ceiling > 0 {
+		ceiling = c.Ceiling
+	}
+	floor := c.Floor
+	if floor == 0 {
+		floor = min(1, ceiling)
+	}
+	var err error
+	if s.limit, err = NewLimit(floor, ceiling, allowed...); err != nil {
+		return nil, err
+	}
+	s.cap.SetLimit(ceiling)
+	return s, nil
+}
+
+func (s *Scheduler) class(name string) *class {
+	if name == "" {
+		name = slo.DefaultClass
+	}
+	if k := s.classes[name]; k != nil {
+		return k
+	}
+	return s.def
+}
+
+// Arrive takes a request in, which is decided at once or waits: see the Status of t, which has to be new but for Request and
+// Data. It returns t.
+func (s *Scheduler) Arrive(now time.Time, t *Ticket) *Ticket {
+	s.stats.offered++
+	if t.Arrival.IsZero() || t.Arrival.After(now) {
+		t.Arrival = now
+	}
+	k := s.class(t.Class)
+	t.class = k
+	t.load = s.load(t, t.MaxOutputTokens)
+	t.Grant = Grant{MaxOutputTokens: t.MaxOutputTokens, Priority: t.Priority + k.priority}
+	t.budget = s.budget(now, t)
+	if !t.latest.IsZero() {
+		if left := max(t.latest.Sub(t.Arrival), 1); t.budget == 0 || left < t.budget {
+			t.budget = left
+		}
+	}
+	k.spare.Offered()
+	s.input.observe(t.load.Input)
+	s.size.observe(t.load.Tokens())
+	switch {
+	case s.closed:
+		s.refuse(t, Closed, longRetry)
+	case s.stall.Stalled(now):
+		s.refuse(t, Stalled, s.config.StallAfter.Seconds())
+	case s.queue.Len() == 0 && s.can(now, t):
+		s.admit(now, t)
+	default:
+		s.wait(now, t)
+		if t.status != Waiting { // its caller sees so by itself
+			s.decided = slices.DeleteFunc(s.decided, func(x *Ticket) bool { return x == t })
+		}
+	}
+	return t
+}
+
+// load is what a request weighs.
+func (s *Scheduler) load(t *Ticket, output int) Load {
+	l := Load{float64(t.InputTokens), float64(output)}
+	if l.Input <= 0 {
+		l.Input = max(s.input.mean, 1)
+	}
+	if l.Output <= 0 {
+		l.Output = max(t.class.output.mean, 1)
+	}
+	return l
+}
+
+// budget is the time from the arrival to the first token.
+func (s *Scheduler) budget(now time.Time, t *Ticket) time.Duration {
+	if t.Budget > 0 {
+		return now.Sub(t.Arrival) + t.Budget
+	}
+	k := t.class
+	b := k.first
+	if k.e2e != (slo.Threshold{}) {
+		whole := max(k.e2e.Limit+k.e2e.PerToken*t.load.Output-k.tail.mean, 1e-9)
+		if b == 0 || whole < b {
+			b = whole
+		}
+	}
+	return duration(b)
+}
+
+// service is how long the first token of t takes if it is admitted now, on the safe side; of a prompt longer than the
+// typical one it is that of the typical one. Long prompts are late more often than that, but who refuses them for their
+// length serves short ones alone as soon as more come than can be served.
+func (s *Scheduler) service(t *Ticket) time.Duration {
+	return duration(s.line.at(s.cap.pendingTokens+min(t.load.Input, s.typicalInput())) + deviations*s.line.dev)
+}
+
+func (s *Scheduler) typicalInput() float64 { return s.input.mean + typicalDevs*s.input.dev }
+
+// can says whether t may start now.
+func (s *Scheduler) can(now time.Time, t *Ticket) bool {
+	if s.stall.Stalled(now) {
+		return false
+	}
+	n, _ := s.cap.InFlight()
+	if n == 0 {
+		return true
+	}
+	if s.stall.stalled || !s.feedback && n >= coldStart || !s.cap.Fits(t.load) {
+		return false
+	}
+	ahead, pace := shareAhead, sharePace
+	if t.class.spare.Overdrawn() {
+		ahead, pace = strictAhead, strictPace
+	}
+	if pending, tokens := s.cap.Pending(); pending > 0 {
+		// A prompt that does not start although the line says so: the engine is full, of what nobody outside of it can count.
+		if head := s.pending; s.line.w > lineEnough && now.Sub(head.admitted).Seconds() > s.line.at(head.before)+overdue*s.line.dev {
+			return false
+		}
+		first := t.budget.Seconds()
+		if k := t.class.service; k > 0 && (first == 0 || k < first) {
+			first = k
+		}
+		if first > 0 && s.line.at(tokens+t.load.Input) > ahead*first {
+			return false
+		}
+	}
+	if limit := s.perToken(t.class); limit > 0 && s.pace.n > 0 && s.pace.sum > pace*limit*s.pace.n {
+		return false
+	}
+	return true
+}
+
+// perToken is the tightest limit of a token, s, among the classes that run and the one that wants to; 0: there is none.
+func (s *Scheduler) perToken(k *class) float64 {
+	limit := k.perToken
+	for _, c := range s.all {
+		if c.running > 0 && c.perToken > 0 && (limit == 0 || c.perToken < limit) {
+			limit = c.perToken
+		}
+	}
+	return limit
+}
+
+// wait lets t wait, with what its ladder makes of it, or refuses it.
+func (s *Scheduler) wait(now time.Time, t *Ticket) {
+	slack := t.budget.Seconds() - now.Sub(t.Arrival).Seconds()
+	if t.budget > 0 && s.line.at(t.load.Input) > slack {
+		s.refuse(t, TooLong, s.drain(0))
+		return
+	}
+	t.item = Item{Priority: t.Grant.Priority, Tenant: t.Tenant, Weight: s.config.Weights[t.Tenant], Tokens: t.load.Tokens(), Data: t}
+	if t.budget > 0 {
+		typical := duration(s.line.at(s.cap.pendingTokens+s.typicalInput()) + deviations*s.line.dev).Seconds()
+		rate, known := s.rate.PerSecond()
+		wait := 0.0
+		if known {
+			wait = s.queue.Wait(t.item.Priority, t.Tenant, t.item.Tokens, rate).Seconds()
+		}
+		pressure := 0.0
+		if wait > 0 {
+			if pressure = math.Inf(1); slack > typical {
+				pressure = wait / (slack - typical)
+			}
+		}
+		if step := t.class.ladder.Step(pressure); step > 0 {
+			d := s.degrade(t, step)
+			if d.LowerPriority > 0 {
+				wait = s.queue.Wait(t.item.Priority, t.Tenant, t.item.Tokens, rate).Seconds()
+			}
+			slack = t.budget.Seconds() - now.Sub(t.Arrival).Seconds()
+		}
+		t.item.Deadline = t.Arrival.Add(t.budget)
+		if known && wait+typical > slack && !s.spare(t) {
+			s.refuse(t, PredictedLate, wait+typical-slack)
+			return
+		}
+	}
+	if s.queue.Len() >= s.config.MaxWaiting {
+		last := s.queue.Last()
+		if last.Priority >= t.item.Priority {
+			s.refuse(t, QueueFull, s.drain(s.queue.Tokens()))
+			return
+		}
+		s.queue.Remove(last)
+		s.refuseWaiting(last.Data.(*Ticket), Shed, s.drain(s.queue.Tokens()))
+	}
+	s.queue.Push(&t.item)
+	s.pump(now)
+}
+
+// spare says whether t, which is predicted to be late, is let through. It then stands behind all that can still be in time.
+func (s *Scheduler) spare(t *Ticket) bool {
+	if t.spared || !t.class.spare.Let() {
+		return false
+	}
+	t.spared = true
+	t.item.Deadline = t.Arrival.Add(t.budget * sparedTime)
+	return true
+}
+
+// degrade takes from t what a step of its ladder says.
+func (s *Scheduler) degrade(t *Ticket, step int) Degradation {
+	d := t.class.ladder[step-1]
+	if d.MaxOutputTokens > 0 && (t.MaxOutputTokens == 0 || d.MaxOutputTokens < t.MaxOutputTokens) {
+		t.Grant.MaxOutputTokens = d.MaxOutputTokens
+		if l := s.load(t, d.MaxOutputTokens); l.Output < t.load.Output {
+			t.load = l
+		}
+	}
+	t.Grant.Priority -= d.LowerPriority
+	t.Grant.Step = step
+	t.budget = max(t.budget, d.Budget)
+	t.item.Priority, t.item.Tokens = t.Grant.Priority, t.load.Tokens()
+	return d
+}
+
+// drain is how long so many tokens take, s.
+func (s *Scheduler) drain(tokens float64) float64 {
+	if rate, ok := s.rate.PerSecond(); ok && rate > 0 {
+		return tokens / rate
+	}
+	return 1
+}
+
+func (s *Scheduler) refuse(t *Ticket, r Reason, retry float64) {
+	t.status = Refused
+	t.err = RejectedError{r, duration(min(max(retry, shortRetry), longRetry))}
+	s.stats.refused[r.index()]++
+}
+
+// refuseWaiting refuses one that its caller waits for.
+func (s *Scheduler) refuseWaiting(t *Ticket, r Reason, retry float64) {
+	s.refuse(t, r, retry)
+	s.decided = append(s.decided, t)
+}
+
+func (s *Scheduler) admit(now time.Time, t *Ticket) {
+	t.status, t.admitted = Admitted, now
+	s.cap.Start(t.load)
+	t.before = s.cap.pendingTokens
+	s.limit.Use(s.cap.tokens)
+	s.stall.Start(now)
+	if t.older = s.pendingLast; t.older != nil {
+		t.older.newer = t
+	} else {
+		s.pending = t
+	}
+	s.pendingLast = t
+	t.class.running++
+	s.stats.admitted++
+	if t.Grant.Degraded() {
+		s.stats.degraded++
+	}
+}
+
+// visible takes t out of those that are pending.
+func (s *Scheduler) visible(t *Ticket) {
+	if t.older != nil {
+		t.older.newer = t.newer
+	} else {
+		s.pending = t.newer
+	}
+	if t.newer != nil {
+		t.newer.older = t.older
+	} else {
+		s.pendingLast = t.older
+	}
+	t.older, t.newer = nil, nil
+}
+
+// pump drops what is late, and admits what may be.
+func (s *Scheduler) pump(now time.Time) {
+	s.rate.Waiting(now, s.rate.waiting)
+	s.queue.DropLate(now, func(it *Item) time.Duration { return s.service(it.Data.(*Ticket)) }, func(it *Item) {
+		t := it.Data.(*Ticket)
+		if s.spare(t) {
+			s.queue.Push(it)
+			return
+		}
+		s.refuseWaiting(t, BecameLate, s.drain(s.queue.Tokens()))
+	})
+	for it := s.queue.Head(); it != nil; it = s.queue.Head() {
+		t := it.Data.(*Ticket)
+		if !s.can(now, t) {
+			break
+		}
+		s.queue.Pop()
+		s.rate.Admitted(t.load.Tokens())
+		s.admit(now, t)
+		s.decided = append(s.decided, t)
+	}
+	s.rate.Waiting(now, s.queue.Len() > 0)
+}
+
+// FirstToken: the first token of t has come. It does nothing where it had come before, or t is not in flight.
+func (s *Scheduler) FirstToken(now time.Time, t *Ticket) {
+	if t.status != Admitted || !t.first.IsZero() {
+		return
+	}
+	t.first, t.last = now, now
+	s.feedback = true
+	s.stall.Progress(now)
+	s.cap.Visible(t.load)
+	s.visible(t)
+	s.line.Observe(t.before, now.Sub(t.admitted))
+	for _, r := range t.class.rules {
+		switch r.metric {
+		case slo.TTFT, slo.TTFO:
+			s.verdict(now, t, r, now.Sub(t.Arrival) > r.threshold.Duration(0))
+		case slo.ServiceTTFT:
+			s.verdict(now, t, r, now.Sub(t.admitted) > r.threshold.Duration(0))
+		}
+	}
+	s.pump(now)
+}
+
+// Tokens: n tokens of t have come. The first of them are its first token, where [Scheduler.FirstToken] was not called before.
+func (s *Scheduler) Tokens(now time.Time, t *Ticket, n int) {
+	if t.status != Admitted || n <= 0 {
+		return
+	}
+	if t.n == 0 {
+		s.FirstToken(now, t)
+		t.n, t.n1, t.last = n, n, now
+		return
+	}
+	s.stall.Progress(now)
+	t.n += n
+	gap := now.Sub(t.last)
+	t.last = now
+	s.pace.Observe(now, gap, n)
+	for _, r := range t.class.rules {
+		if r.metric == slo.ITL && gap > r.threshold.Duration(0)*time.Duration(n) {
+			t.slow = true
+		}
+	}
+	if s.queue.Len() > 0 {
+		s.pump(now)
+	}
+}
+
+// Usage is how many output tokens t had, where the engine says so; it counts in the verdict at the end.
+func (s *Scheduler) Usage(t *Ticket, output int) {
+	if t.status == Admitted && output > 0 {
+		t.out = output
+	}
+}
+
+// Done: t, which was admitted, is over, and how it ended. It does nothing where t is not in flight.
+func (s *Scheduler) Done(now time.Time, t *Ticket, o goodput.Outcome) {
+	if t.status != Admitted {
+		return
+	}
+	t.status = Ended
+	s.stats.ended++
+	s.cap.End(t.load, !t.first.IsZero())
+	if t.first.IsZero() {
+		s.visible(t)
+	}
+	t.class.running--
+	s.stall.End()
+	if n, _ := s.cap.InFlight(); n == 0 {
+		s.pace.Reset()
+	}
+	switch o {
+	case goodput.Timeout, goodput.Cancelled, goodput.ConnectionError, goodput.Dropped, goodput.Unfinished:
+	default:
+		s.feedback = true
+		s.stall.Progress(now)
+	}
+	s.judge(now, t, o)
+	s.pump(now)
+}
+
+// judge gives the limit the verdicts of one that has ended.
+func (s *Scheduler) judge(now time.Time, t *Ticket, o goodput.Outcome) {
+	k := t.class
+	out := max(t.out, t.n)
+	if o == goodput.Success && out > 0 {
+		k.output.observe(float64(out))
+	}
+	if o == goodput.Success && !t.first.IsZero() {
+		k.tail.observe(now.Sub(t.first).Seconds())
+	}
+	good := o == goodput.Success
+	blameless := blameless(o)
+	late := false
+	for _, r := range k.rules {
+		if r.metric == slo.Attainment {
+			continue
+		}
+		missed, known := s.missed(now, t, r, o, out)
+		if !known {
+			continue
+		}
+		late = late || missed
+		if first := r.metric == slo.TTFT || r.metric == slo.TTFO || r.metric == slo.ServiceTTFT; !first || t.first.IsZero() {
+			s.verdict(now, t, r, missed) // that on a first token was given with it
+		}
+	}
+	for _, r := range k.rules {
+		if r.metric == slo.Attainment && (late || !blameless) {
+			s.verdict(now, t, r, late || !good)
+		}
+	}
+}
+
+// blameless says that a request that ended so is no evidence against the service, unless it was late before.
+func blameless(o goodput.Outcome) bool {
+	switch o {
+	case goodput.ClientError, goodput.Malformed, goodput.Cancelled, goodput.Dropped, goodput.Unfinished:
+		return true
+	}
+	return false
+}
+
+// missed is what an objective says of a request that ended so; known is false where that cannot be seen from here.
+func (s *Scheduler) missed(now time.Time, t *Ticket, r rule, o goodput.Outcome, out int) (missed, known bool) {
+	failed := o != goodput.Success
+	if blameless(o) {
+		if o == goodput.ClientError || o == goodput.Malformed {
+			return false, false
+		}
+		failed = false
+	}
+	first := t.first
+	if first.IsZero() {
+		first = now // an answer of one piece
+	}
+	var late bool
+	switch r.metric {
+	case slo.TTFT, slo.TTFO:
+		late = first.Sub(t.Arrival) > r.threshold.Duration(0)
+		failed = failed && t.first.IsZero()
+	case slo.ServiceTTFT:
+		late = first.Sub(t.admitted) > r.threshold.Duration(0)
+		failed = failed && t.first.IsZero()
+	case slo.E2E:
+		late = now.Sub(t.Arrival) > r.threshold.Duration(out)
+	case slo.ServiceE2E:
+		late = now.Sub(t.admitted) > r.threshold.Duration(out)
+	case slo.ErrorRate:
+		return failed, !blameless(o)
+	default:
+		if failed || blameless(o) {
+			return failed, failed
+		}
+		return s.slow(now, t, r, out)
+	}
+	return late || failed, late || !blameless(o)
+}
+
+// slow is what an objective on the steps between tokens says.
+func (s *Scheduler) slow(now time.Time, t *Ticket, r rule, out int) (missed, known bool) {
+	if out == 1 {
+		return false, true // there was no step
+	}
+	last, steps := t.last, out-t.n1
+	if t.n == 0 { // no Tokens: the end is the last one's
+		last, steps = now, out-1
+	}
+	if t.first.IsZero() || steps < 1 || t.n > 0 && t.n == t.n1 {
+		return false, false // nobody saw them
+	}
+	took := last.Sub(t.first)
+	switch r.metric {
+	case slo.TPOT:
+		limit, _ := r.threshold.Billionths()
+		return took.Nanoseconds() > limit*int64(steps), true
+	case slo.Speed:
+		return float64(steps) < r.threshold.Limit*took.Seconds(), true
+	}
+	return t.slow, t.n > 0
+}
+
+// verdict gives the limit one piece of evidence.
+func (s *Scheduler) verdict(now time.Time, t *Ticket, r rule, missed bool) {
+	if s.config.Floor == 0 {
+		s.limit.floor = min(max(floorSizes*s.size.mean, 1), s.limit.ceiling)
+	}
+	if s.limit.Observe(now, r.index, t.admitted, missed, s.cap.tokens, s.queue.Len() > 0) {
+		s.cap.SetLimit(s.limit.Tokens())
+	}
+}
+
+// Cancel takes t, which waits, out. It does nothing where t does not wait.
+func (s *Scheduler) Cancel(now time.Time, t *Ticket) {
+	if t.status != Waiting || !s.queue.Remove(&t.item) {
+		return
+	}
+	t.status = Removed
+	s.stats.removed++
+	s.pump(now)
+}
+
+// Tick lets pass what time alone decides.
+func (s *Scheduler) Tick(now time.Time) {
+	s.stall.Stalled(now)
+	s.pump(now)
+}
+
+// Next is the instant at which time alone decides something, if nothing happens before; ok is false where it does not.
+func (s *Scheduler) Next() (at time.Time, ok bool) {
+	due, ok := s.queue.Due()
+	if !ok {
+		return due, false
+	}
+	return due.Add(1 - s.service(s.queue.due[0].Data.(*Ticket))), true // the first nanosecond in which it is late
+}
+
+// late is the time until t, which waits, will be late, if nothing happens before; 0: it will never be.
+func (s *Scheduler) late(now time.Time, t *Ticket) time.Duration {
+	if t.item.Deadline.IsZero() {
+		return 0
+	}
+	return max(t.item.Deadline.Add(1-s.service(t)).Sub(now), shortWait)
+}
+
+// Decided is the tickets that waited and have been decided since the last call, in the order in which they were. The slice is
+// valid until the next call of a method.
+func (s *Scheduler) Decided() []*Ticket {
+	d := s.decided
+	s.decided = s.decided[:0]
+	return d
+}
+
+// Close refuses all that wait and all that come from now on. What is in flight stays.
+func (s *Scheduler) Close(now time.Time) {
+	s.closed = true
+	for it := s.queue.Head(); it != nil; it = s.queue.Head() {
+		s.queue.Remove(it)
+		s.refuseWaiting(it.Data.(*Ticket), Closed, longRetry)
+	}
+	s.rate.Waiting(now, false)
+}
