@@ -230,7 +230,7 @@ func TestCSVHasNoFormulas(t *testing.T) {
 	for _, name := range []string{"=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)"} {
 		r := *queueReport(40, chat)
 		r.AttainmentCI[0], r.Verdict = -0.5, goodput.Verdict(name)
-		rows := readCSV(t, write(t, "csv", one(name, &r)))
+		rows := readCSV(t, write(t, "csv", report.Document{Runs: []report.Run{{Name: name, Report: &r}}}))
 		assert.Equal(t, "'"+name, rows[0]["name"])
 		assert.Equal(t, "'"+name, rows[0]["verdict"])
 		assert.Equal(t, "-0.5", rows[0]["attainment_ci_lo"])
