@@ -248,7 +248,7 @@ func TestReadRecordsRefuses(t *testing.T) {
 		{"window with no start", strings.Replace(file, "[1000000000,null]", "[null,0]", 1), nil, "line 1: window_ns is not [from, to]", 0},
 		{"confidence", strings.Replace(file, `"start"`, `"confidence":-1,"start"`, 1), nil, "line 1: header: confidence is not between 0 and 1", 0},
 		{"class without a name", strings.Replace(file, `{"chat"`, `{""`, 1), nil, "line 1: header: slo: class", 0},
-		{"long header", `{"format":"` + strings.Repeat("x", 1<<20) + `"}`, nil, "line 1: longer than 1 MiB", 0},
+		{"long header", `{"format":"` + strings.Repeat("x", 1<<20) + `"}`, ErrNotRecords, "line 1: not a file of records: longer than 1 MiB", 0},
 		{"no footer", header + one + one, ErrIncomplete, "line 4: incomplete: the file ends without a footer", 2},
 		{"header alone", header, ErrIncomplete, "line 2: incomplete: the file ends without a footer", 0},
 		{"cut in a record", header + one + one[:40], ErrIncomplete, "line 3: incomplete: it breaks off in a line: record: not JSON", 1},
@@ -353,7 +353,7 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestReadRecordsBoundsALineThatNeverEnds(t *testing.T) {
 	var e endless
 	_, _, err := readAll(&e)
-	require.ErrorContains(t, err, "line 1: longer than 1 MiB")
+	require.ErrorContains(t, err, "line 1: not a file of records: longer than 1 MiB")
 	assert.Less(t, e.read, 2<<20)
 
 	e.read = 0

@@ -44,6 +44,9 @@ func ReadRecords(r io.Reader, opts ...ReadOption) (*RecordReader, error) {
 	if err == io.EOF {
 		err = fmt.Errorf("%w: it is empty", ErrNotRecords)
 	}
+	if long := tooLong(0); errors.As(err, &long) { // as no header is
+		err = fmt.Errorf("%w: %w", ErrNotRecords, err)
+	}
 	if err == nil {
 		rr.header, err = parseHeader(line)
 	}
@@ -127,7 +130,7 @@ func (r *RecordReader) torn(err error) error {
 // end reads the footer. It returns io.EOF where all is well.
 func (r *RecordReader) end(line []byte) error {
 	if len(line) > maxHeaderLine {
-		return errTooLong(maxHeaderLine)
+		return tooLong(maxHeaderLine)
 	}
 	f, err := parseFooter(line, r.header.Start)
 	if err != nil {
@@ -158,7 +161,10 @@ type lineReader struct {
 	torn bool // the last line had no line feed
 }
 
-func errTooLong(limit int) error { return fmt.Errorf("longer than %d MiB", limit>>20) }
+// tooLong is the error of a line that is longer than that, in bytes.
+type tooLong int
+
+func (n tooLong) Error() string { return fmt.Sprintf("longer than %d MiB", int(n)>>20) }
 
 // next is the next line without its end; it is good until the next call. After the last line: io.EOF.
 func (l *lineReader) next(limit int) ([]byte, error) {
@@ -183,14 +189,14 @@ func (l *lineReader) read(limit int) ([]byte, error) {
 	l.long = l.long[:0]
 	for err == bufio.ErrBufferFull {
 		if len(l.long)+len(line) > limit+1 {
-			return nil, errTooLong(limit)
+			return nil, tooLong(limit)
 		}
 		l.long = append(l.long, line...)
 		line, err = l.r.ReadSlice('\n')
 	}
 	l.long = append(l.long, line...)
 	if len(l.long) > limit+1 {
-		return nil, errTooLong(limit)
+		return nil, tooLong(limit)
 	}
 	return l.long, err
 }

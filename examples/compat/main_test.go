@@ -48,6 +48,15 @@ func TestDoesNotWriteOverItsInput(t *testing.T) {
 	}
 }
 
+// vLLM writes a result as one line, however long it is.
+func TestALongResult(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "result.json")
+	require.NoError(t, os.WriteFile(name, []byte(`{"generated_texts":["`+strings.Repeat("word ", 1<<19)+`"],"ttfts":[0.1],"itls":[[0.1]],"output_lens":[2],"duration":1,"completed":1}`), 0o600))
+	status, out, says := call(t, name, "--goodput", "ttft:400")
+	require.Zero(t, status, says)
+	require.Contains(t, out, "100%")
+}
+
 func TestRefuses(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.json")
 	require.NoError(t, os.WriteFile(other, []byte(`{"duration": 1.5, "completed": 2}`), 0o600))
