@@ -15,6 +15,7 @@ func WithOnChange(f func(Change)) Option {
 }
 
 // WithLogger has each change of an alert's state logged: a firing one as a warning, any other as information.
+// That is when somebody asks, as State and a scrape do; where nobody does, have [Monitor.Watch] ask.
 func WithLogger(l *slog.Logger) Option {
 	return WithOnChange(func(c Change) {
 		level := slog.LevelInfo
