@@ -178,7 +178,7 @@ func (s *sample) value(m int) float64 {
 		return seconds(s.e2e)
 	case mSpeed:
 		if n, dt := s.later(), s.last-s.first; n > 0 && dt > 0 {
-			return float64(n) / (float64(dt) / 1e9)
+			return float64(n) * 1e9 / float64(dt) // rounded once, so that one at a threshold is not below it
 		}
 	case mLag:
 		return seconds(s.sent)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // DefaultClass is the class of a request that has none.
@@ -28,13 +29,17 @@ func (s Set) For(class string, def SLO) SLO {
 // Classes are the names in the set, sorted.
 func (s Set) Classes() []string { return slices.Sorted(maps.Keys(s)) }
 
-// Validate refuses a set with an invalid SLO or with a class that has no name. An empty set is fine: then the default
+// Validate refuses a set with an invalid SLO or with a class that has no name, or one that is not UTF-8, which could stand in no
+// report and no metric. An empty set is fine: then the default
 // judges everything.
 func (s Set) Validate() error {
 	for _, class := range s.Classes() {
 		if class == "" {
 			return &invalidError{where: `class ""`, err: problemf(ErrSyntax,
 				"a class has a name: write %q for requests that have none", DefaultClass)}
+		}
+		if !utf8.ValidString(class) {
+			return &invalidError{where: "class " + quote(class), err: problemf(ErrSyntax, "the name is not UTF-8")}
 		}
 		if err := s[class].check(); err != nil {
 			err.where = "class " + quote(class) + ", " + err.where

@@ -28,6 +28,8 @@ func TestSetValidate(t *testing.T) {
 	assert.NoError(t, Set{"batch": Summarization()}.Validate())
 	assert.EqualError(t, Set{"": Chat()}.Validate(), `slo: class "": a class has a name: write "default" for requests that have none`)
 
+	assert.EqualError(t, Set{"a\xff": Chat()}.Validate(), `slo: class "a\xff": the name is not UTF-8`)
+
 	err := Set{"chat": Chat(), "batch": {}}.Validate()
 	assert.ErrorIs(t, err, ErrEmpty)
 	assert.EqualError(t, err, `slo: class "batch", Objectives: an SLO has at least one objective: write ttft p95 < 2s`)

@@ -107,17 +107,14 @@ func New(m *monitor.Monitor, c Config) (*Instruments, error) {
 	if err := i.create(meter); err != nil {
 		return nil, fmt.Errorf("goodputotel: %w", err)
 	}
-	set := m.Classes()
-	i.classes.init(c.MaxClasses, i.newClass, set.Classes())
+	i.classes.init(c.MaxClasses, i.newClass, m.Classes().Classes())
 	return i, nil
 }
 
 // slos are all by which the monitor judges.
-func (i *Instruments) slos() []slo.SLO {
-	set := i.monitor.Classes()
-	all := []slo.SLO{i.monitor.SLO("")}
-	for _, class := range set.Classes() {
-		all = append(all, set[class])
+func (i *Instruments) slos() (all []slo.SLO) {
+	for _, name := range i.monitor.SLONames() {
+		all = append(all, i.monitor.SLO(name))
 	}
 	return all
 }

@@ -281,6 +281,18 @@ func TestAFloodOfClassesIsBounded(t *testing.T) {
 	require.EqualValues(t, 20_000, sum(t, all, "goodput.request.offered"))
 }
 
+// A set that names the class default leaves an SLO for all classes that it does not name: its metrics have their histograms, too.
+func TestTheDefaultBesideAClassOfThatName(t *testing.T) {
+	m, i, collect := setup(t, "itl p95 < 700ms", goodputotel.Config{Provider: "x"},
+		monitor.WithClasses(slo.Set{"default": slo.MustParse("e2e p95 < 3s")}))
+	for _, class := range []string{"", "chat"} {
+		r := goodput.Record{Class: class, Outcome: goodput.Success, Tokens: []goodput.Token{{At: ms}, {At: 701 * ms}}, End: time.Second}
+		m.Observe(&r)
+		i.Observe(t.Context(), &r)
+	}
+	require.EqualValues(t, 1, within(t, histogram(t, collect(), "goodput.itl", "goodput.class=chat"), 0.7))
+}
+
 func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	m, err := monitor.New(slo.MustParse("ttft p95 < 1s"))
 	require.NoError(t, err)

@@ -67,12 +67,10 @@ func New(m *monitor.Monitor, opts ...Option) *Collector {
 	if err := c.check(); err != nil {
 		panic("goodputprom: " + err.Error())
 	}
-	set := m.Classes()
-	slos := []slo.SLO{m.SLO("")}
-	for _, class := range set.Classes() {
-		slos = append(slos, set[class])
-	}
-	for _, s := range slos {
+	var slos []slo.SLO
+	for _, name := range m.SLONames() {
+		s := m.SLO(name)
+		slos = append(slos, s)
 		c.metrics = append(c.metrics, s.Metrics()...)
 	}
 	c.metrics = slices.DeleteFunc(c.metrics, slo.Metric.Population)
@@ -83,7 +81,7 @@ func New(m *monitor.Monitor, opts ...Option) *Collector {
 		c.histograms = append(c.histograms, newHistogram(m, exposition.Edges(m, slos...), c.constant))
 	}
 	t := &table{byName: map[string]class{}}
-	for _, name := range set.Classes() {
+	for _, name := range m.Classes().Classes() {
 		t.add(name, c.newClass(name))
 	}
 	c.classes.Store(t)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/goodput/goodputprom"
+	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -205,6 +207,117 @@ func TestABucketEndsAtEachThreshold(t *testing.T) {
 	require.Contains(t, all, "goodput_lag_seconds")
 	require.Contains(t, all, "goodput_e2e_seconds")
 	require.NotContains(t, all, "goodput_itl_seconds")
+}
+
+// The bucket at a threshold tells apart what the SLO does, also of values that are within it by nothing, or beyond it by a nanosecond.
+func TestABucketIsExactAtItsThreshold(t *testing.T) {
+	for _, of := range []struct {
+		text, family string
+		of           func(n int) time.Duration // of n tokens, just at the threshold
+	}{
+		{"ttft p95 < 700ms", "goodput_ttft_seconds", nil},
+		{"tpot p95 < 30ms", "goodput_tpot_seconds", func(n int) time.Duration { return time.Duration(n) * 30 * ms }},
+		{"itl p95 < 30ms", "goodput_itl_seconds", func(n int) time.Duration { return time.Duration(n) * 30 * ms }},
+		{"speed p95 >= 25tok/s", "goodput_speed_tokens_per_second", func(n int) time.Duration { return time.Duration(n) * 40 * ms }},
+	} {
+		m := watch(t, of.text)
+		c := goodputprom.New(m)
+		for n := range 5000 {
+			r := goodput.Record{Outcome: goodput.Success, Tokens: []goodput.Token{{At: 700*ms + time.Duration(n%3-1), N: 1}}}
+			if of.of != nil {
+				r.Tokens = []goodput.Token{{At: 1, N: 1}, {At: 1 + of.of(n+1) + time.Duration(n%3-1), N: n + 1}}
+			}
+			m.Observe(&r)
+			c.Observe(&r)
+		}
+		all := gather(t, c)
+		edge, ok := exposition.Edge(m.SLO("").Objectives[0])
+		require.True(t, ok)
+		h := pick(t, all, of.family).GetHistogram()
+		i := slices.IndexFunc(h.GetBucket(), func(b *dto.Bucket) bool { return b.GetUpperBound() == edge })
+		require.GreaterOrEqual(t, i, 0)
+		within := h.GetBucket()[i].GetCumulativeCount()
+		if m.SLO("").Objectives[0].Metric.HigherIsBetter() {
+			within = h.GetSampleCount() - within
+		}
+		require.Equal(t, m.Counters().Classes[0].Good, within, of.text)
+		require.NotZero(t, within)
+		require.Less(t, within, h.GetSampleCount())
+	}
+}
+
+// A set that names the class default leaves an SLO for all classes that it does not name: its metrics have their histograms, too.
+func TestTheDefaultBesideAClassOfThatName(t *testing.T) {
+	m := watch(t, "ttfo p95 < 700ms", monitor.WithClasses(slo.Set{"default": slo.MustParse("e2e p95 < 3s")}))
+	c := goodputprom.New(m)
+	for _, class := range []string{"", "chat"} {
+		r := goodput.Record{Class: class, Outcome: goodput.Success, Tokens: []goodput.Token{{At: 700 * ms}}, End: time.Second}
+		m.Observe(&r)
+		c.Observe(&r)
+	}
+	all := gather(t, c)
+	for _, b := range pick(t, all, "goodput_ttfo_seconds", "class=chat").GetHistogram().GetBucket() {
+		if b.GetUpperBound() == 0.7 {
+			require.EqualValues(t, 1, b.GetCumulativeCount())
+			return
+		}
+	}
+	require.Fail(t, "no edge at the threshold")
+}
+
+// Names are the caller's own: alike, or of bytes that no exposition can have, they fail no scrape.
+func TestNamesOfSLOs(t *testing.T) {
+	named := func(name, text string) slo.SLO {
+		s := slo.MustParse(text)
+		s.Name = name
+		return s
+	}
+	m, err := monitor.New(named("x", "ttft p95 < 1s"), monitor.WithClasses(slo.Set{
+		"a": named("x", "ttft p95 < 2s"), "b": named("b\xff", "ttft p95 < 2s"), "other": named("x", "ttft p95 < 3s")}))
+	require.NoError(t, err)
+	c := goodputprom.New(m)
+	for _, class := range []string{"", "a", "b", "c", "other", "\xff"} {
+		r := goodput.Record{Class: class, Outcome: goodput.Success, Tokens: []goodput.Token{{At: 700 * ms}}, End: time.Second}
+		m.Observe(&r)
+		c.Observe(&r)
+	}
+	all := gather(t, c)
+	require.EqualValues(t, 1, count(t, all, "goodput_good_requests_total", "class=a", "slo=x"))
+	require.EqualValues(t, 1, count(t, all, "goodput_good_requests_total", "class=b", "slo=b\uFFFD"))
+	require.EqualValues(t, 2, count(t, all, "goodput_good_requests_total", "class=other", "slo=x"))
+}
+
+// Scrapes while classes come and requests end see books that close.
+func TestScrapesDuringAFlood(t *testing.T) {
+	m := watch(t, "ttft p95 < 1s")
+	c := goodputprom.New(m)
+	var flood sync.WaitGroup
+	for g := range 4 {
+		flood.Go(func() {
+			for i := range 5000 {
+				r := goodput.Record{Class: fmt.Sprintf("tenant-%d-%d", g, i), Tokens: []goodput.Token{{At: ms}}, Outcome: goodput.Outcome(1 + i%5)}
+				f := m.Begin(r.Class, time.Time{})
+				f.End(&r)
+				c.Observe(&r)
+			}
+		})
+	}
+	for range 20 {
+		all := gather(t, c)
+		sums := map[string]float64{}
+		for _, family := range []string{"goodput_requests_total", "goodput_good_requests_total", "goodput_lost_requests_total"} {
+			for _, s := range all[family].GetMetric() {
+				sums[family] += s.GetCounter().GetValue()
+				for _, l := range s.GetLabel() {
+					if o := l.GetValue(); o == goodput.Dropped.String() || o == goodput.Unfinished.String() {
+						sums[family] -= s.GetCounter().GetValue() // they are no throughput, and not lost
+					}
+				}
+			}
+		}
+		require.Equal(t, sums["goodput_requests_total"], sums["goodput_good_requests_total"]+sums["goodput_lost_requests_total"])
+	}
+	flood.Wait()
 }
 
 // A flood of classes takes the room that there is, and none of its requests is lost.

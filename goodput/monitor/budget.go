@@ -125,7 +125,8 @@ func (r *reading) budget(g *group, o *objective) Budget {
 	return Budget{Bad: b.Bad, Total: b.Total, Left: 1 - b.Rate}
 }
 
-// SLONames are the names of the SLOs: "default" first, then the classes that have one of their own.
+// SLONames are the names of the SLOs: the default's first, then the classes that have one of their own. The default's is "default"
+// or, where a class of that name has its own, "default SLO".
 func (m *Monitor) SLONames() []string {
 	var all []string
 	for _, g := range m.groups {

@@ -172,7 +172,7 @@ func cloneSLO(s slo.SLO) slo.SLO {
 	return s
 }
 
-// SLO is what a class is judged by.
+// SLO is what a class is judged by, or the SLO of one of [Monitor.SLONames].
 func (m *Monitor) SLO(class string) slo.SLO { return cloneSLO(m.set.For(class, m.slo)) }
 
 // Classes is the set of [WithClasses].

@@ -5,14 +5,16 @@ package exposition
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/goodputkit/goodputkit/slo"
 )
 
-// Label is the value of the label slo: the SLO's name or, where it has none, its fingerprint.
+// Label is the value of the label slo: the SLO's name or, where it has none, its fingerprint. Exporters refuse what is not UTF-8, and
+// with it a whole scrape, so that a name has U+FFFD in the place of that.
 func Label(s slo.SLO) string {
 	if s.Name != "" {
-		return s.Name
+		return strings.ToValidUTF8(s.Name, "\uFFFD")
 	}
 	return s.Fingerprint()
 }

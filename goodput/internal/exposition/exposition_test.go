@@ -39,6 +39,8 @@ func TestLabelIsTheNameOrTheFingerprint(t *testing.T) {
 	require.Equal(t, s.Fingerprint(), Label(s))
 	s.Name = "chat"
 	require.Equal(t, "chat", Label(s))
+	s.Name = "chat\xff"
+	require.Equal(t, "chat\uFFFD", Label(s))
 }
 
 func TestDurationsAreWrittenAsPrometheusDoes(t *testing.T) {
