@@ -10,8 +10,8 @@ import (
 // latency is compared with another one, so that requests which take longer because they do more change nothing.
 //
 // It moves on evidence alone. Of the requests that were sent since its last move it counts, for each objective, how many
-// there were and how many missed it. It falls to 95 % of what was used where, for one objective, three at least missed it
-// and the lower Wilson bound of their share (z = 1.3) is above what the objective allows; it rises by 2 % where, for every
+// there were and how many missed it. It falls to 96 % of what was used where, for one objective, three at least missed it
+// and the lower Wilson bound of their share (z = 1.3) is above what the objective allows; it rises by 1.6 % where, for every
 // objective that has evidence, the upper bound (z = 1) is below that, and somebody waits for a limit that is used (85 % of
 // it at least). What was sent before a move is no evidence for the next one: it saw another limit. After 400 requests of
 // one objective the count begins anew.
@@ -29,8 +29,8 @@ type Limit struct {
 type count struct{ n, missed float64 }
 
 const (
-	limitDown   = 0.95
-	limitUp     = 1.02
+	limitDown   = 0.96
+	limitUp     = 1.016
 	zDown, zUp  = 1.3, 1.0
 	minMissed   = 3
 	limitUsed   = 0.85

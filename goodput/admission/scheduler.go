@@ -52,6 +52,7 @@ const (
 	deviations  = 2.5              // of the line, that a prediction is on the safe side
 	typicalDevs = 2.0              // of the prompt sizes, that the typical prompt is longer than the mean
 	sparedTime  = 4                // budgets that one which is spared may wait
+	tailDevs    = 2.0              // of what follows a first token, that it may take longer than the mean, where an SLO on e2e says when all has to be over
 	coldStart   = 32               // requests in flight before anything has come back
 	floorSizes  = 4.0              // requests of the mean size, that the default floor is
 	shortWait   = time.Millisecond // between two looks at one that waits
@@ -158,7 +159,8 @@ func (s *Scheduler) load(t *Ticket, output int) Load {
 	return l
 }
 
-// budget is the time from the arrival to the first token.
+// budget is the time from the arrival to the first token: what the SLO says of it, or what an objective on e2e leaves of its
+// limit when the rest of the answer is taken off.
 func (s *Scheduler) budget(now time.Time, t *Ticket) time.Duration {
 	if t.Budget > 0 {
 		return now.Sub(t.Arrival) + t.Budget
@@ -166,7 +168,7 @@ func (s *Scheduler) budget(now time.Time, t *Ticket) time.Duration {
 	k := t.class
 	b := k.first
 	if k.e2e != (slo.Threshold{}) {
-		whole := max(k.e2e.Limit+k.e2e.PerToken*t.load.Output-k.tail.mean, 1e-9)
+		whole := max(k.e2e.Limit+k.e2e.PerToken*t.load.Output-k.tail.mean-tailDevs*k.tail.dev, 1e-9)
 		if b == 0 || whole < b {
 			b = whole
 		}
@@ -467,8 +469,12 @@ func (s *Scheduler) judge(now time.Time, t *Ticket, o goodput.Outcome) {
 	if o == goodput.Success && out > 0 {
 		k.output.observe(float64(out))
 	}
-	if o == goodput.Success && !t.first.IsZero() {
-		k.tail.observe(now.Sub(t.first).Seconds())
+	if o == goodput.Success {
+		from := t.first
+		if from.IsZero() {
+			from = t.admitted // the line knows nothing of it
+		}
+		k.tail.observe(now.Sub(from).Seconds())
 	}
 	good := o == goodput.Success
 	blameless := blameless(o)

@@ -275,6 +275,27 @@ func TestFailuresAreViolationsAndFaultsOfTheClientSayNothing(t *testing.T) {
 	require.Equal(t, count{1, 1}, s.limit.counts[0], "it was late when it was given up")
 }
 
+// An objective on e2e leaves for the first token what the rest does not take; where first tokens are not seen, all of it.
+func TestBudgetOfAnObjectiveOnE2E(t *testing.T) {
+	s := scheduler(t, Config{SLO: slo.MustParse("e2e p95 < 10s")})
+	for range 200 {
+		x := s.Arrive(at(0), one(Request{}))
+		s.FirstToken(at(1), x)
+		s.Done(at(4), x, goodput.Success)
+	}
+	deadline, ok := s.Arrive(at(0), one(Request{})).Deadline()
+	require.True(t, ok)
+	require.Equal(t, at(7), deadline.Round(time.Millisecond))
+	s = scheduler(t, Config{SLO: slo.MustParse("e2e p95 < 10s")})
+	for range 200 {
+		s.Done(at(4), s.Arrive(at(0), one(Request{})), goodput.Success)
+	}
+	deadline, _ = s.Arrive(at(0), one(Request{})).Deadline()
+	require.Equal(t, at(6), deadline.Round(time.Millisecond))
+	_, ok = scheduler(t, Config{SLO: slo.MustParse("tpot p95 < 100ms")}).Arrive(at(0), one(Request{})).Deadline()
+	require.False(t, ok)
+}
+
 // Whatever happens, the books close, nothing is decided twice, and what is in flight and waits is what it should be.
 func TestBooksClose(t *testing.T) {
 	for seed := range uint64(20) {
