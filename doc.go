@@ -17,6 +17,7 @@
 //	    goodput/curve        the load-latency curve, its limits, and comparing two systems
 //	    goodput/report       reports and curves as text, Markdown, CSV, JSON, and a page with charts
 //	    goodput/monitor      live windows, error budgets and alerts of a service that runs
+//	        goodput/monitor/openslo    its SLO as an OpenSLO file, and back
 //	        goodput/monitor/promrules  its alerts as rules for Prometheus, and a Grafana dashboard
 //	    goodput/goodputprom  what a monitor counts, for Prometheus (a module of its own)
 //	    goodput/goodputotel  the same for OpenTelemetry (a module of its own)

@@ -47,6 +47,7 @@ var beside = map[string][]string{
 	"goodput/admission":         {"goodput"},
 	"goodput/goodputhttp":       {"goodput", "goodput/monitor"},
 	"goodput/goodputtest":       {"goodput"},
+	"goodput/monitor/openslo":   {"goodput/monitor", "goodput/internal/exposition"},
 	"goodput/monitor/promrules": {"goodput/monitor", "goodput/internal/exposition"},
 	// What those share who export to a metrics system and those who write queries on it.
 	"goodput/internal/exposition": nil,

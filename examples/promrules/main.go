@@ -1,4 +1,4 @@
-// Command promrules writes what Prometheus and Grafana need to watch an SLO.
+// Command promrules writes what Prometheus and Grafana need to watch an SLO, and the SLO as an OpenSLO file.
 //
 //	go run ./examples/promrules 'ttft p95 < 800ms, error_rate < 1%' --out rules
 //	promtool test rules rules/*.test.yaml
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput/monitor"
+	"github.com/goodputkit/goodputkit/goodput/monitor/openslo"
 	"github.com/goodputkit/goodputkit/goodput/monitor/promrules"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -34,6 +35,7 @@ func run(args []string, out io.Writer) error {
 	source := flags.String("source", "goodput", "whose metrics: goodput, vllm or sglang")
 	name := flags.String("name", "", "name of the SLO, as in the service; without one its fingerprint is the label")
 	job := flags.String("job", "", "scrape job that the series have to be of")
+	service := flags.String("service", openslo.DefaultService, "name of the service in the OpenSLO file")
 	period := flags.Duration("period", monitor.MaxWindow, "period of the error budgets")
 	var text []string
 	for len(args) > 0 { // the SLO may stand before the flags
@@ -62,6 +64,12 @@ func run(args []string, out io.Writer) error {
 	const file = "goodput-rules.yaml"
 	files := rules.Tests(file)
 	files[file], files["goodput-dashboard.json"] = rules.YAML(), rules.Dashboard()
+	if p.Source == promrules.Goodput { // its queries are on the counters that package goodputprom exports
+		d := openslo.Document{SLO: s, Period: p.Period, Service: *service, Match: p.Match}
+		if files["goodput-openslo.yaml"], err = d.YAML(); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll(*dir, 0o755); err != nil {
 		return err
 	}

@@ -7,18 +7,29 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/goodput/monitor/openslo"
+	"github.com/goodputkit/goodputkit/slo"
 )
 
 func TestItWritesRulesTestsAndADashboard(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
 	require.NoError(t, run([]string{"ttft p95 < 800ms, error_rate < 1%", "--out", dir, "--name", "chat", "--job", "api"}, &out))
-	for _, name := range []string{"goodput-rules.yaml", "goodput-rules-1h.test.yaml", "goodput-dashboard.json"} {
+	for _, name := range []string{"goodput-rules.yaml", "goodput-rules-1h.test.yaml", "goodput-dashboard.json", "goodput-openslo.yaml"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Contains(t, string(text), "chat")
 		require.Contains(t, out.String(), name)
 	}
+	file, err := os.Open(filepath.Join(dir, "goodput-openslo.yaml"))
+	require.NoError(t, err)
+	defer file.Close()
+	d, err := openslo.Read(file)
+	require.NoError(t, err)
+	want := slo.MustParse("ttft p95 < 800ms, error_rate < 1%")
+	want.Name = "chat"
+	require.Equal(t, want, d.SLO)
 }
 
 func TestItSaysWhatItLeavesOut(t *testing.T) {
@@ -33,5 +44,6 @@ func TestItRefusesWhatCannotBeMeant(t *testing.T) {
 	require.Error(t, run([]string{"ttft < 800ms"}, &out))
 	require.Error(t, run([]string{"ttft p95 < 800ms", "--source", "tgi"}, &out))
 	require.Error(t, run([]string{"ttft p95 < 800ms", "--period", "1m"}, &out))
+	require.ErrorIs(t, run([]string{"ttft p95 < 800ms", "--service", "a b"}, &out), openslo.ErrInexpressible)
 	require.Error(t, run(nil, &out))
 }
