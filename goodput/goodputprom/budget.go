@@ -1,9 +1,6 @@
 package goodputprom
 
 import (
-	"strconv"
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
@@ -37,7 +34,7 @@ func (c *Collector) collectBudgets(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	for _, s := range state.SLOs {
-		label[s.Name] = exposition.Label(c.monitor.SLO(s.Name))
+		label[s.Name] = c.label(s.Name)
 		for _, o := range s.Objectives {
 			if !o.Budget.Left.Absent() {
 				gauge(c.budgets.left, float64(o.Budget.Left), s.Name, label[s.Name], o.Objective)
@@ -55,13 +52,7 @@ func (c *Collector) collectBudgets(out chan<- prometheus.Metric) {
 			if a.State == is {
 				v = 1
 			}
-			gauge(c.budgets.alert, v, a.SLO, label[a.SLO], a.Objective, alertName(a.Rule), string(a.Rule.Severity), is.String())
+			gauge(c.budgets.alert, v, a.SLO, label[a.SLO], a.Objective, exposition.AlertName(a.Rule.Budget, a.Rule.Long, a.Rule.Short), string(a.Rule.Severity), is.String())
 		}
 	}
-}
-
-// alertName tells the alerts of an objective apart: by the share of the budget and by both windows.
-func alertName(r monitor.Rule) string {
-	return strconv.FormatFloat(r.Budget, 'g', 4, 64) + " of the budget in " + exposition.Duration(r.Long.Round(time.Millisecond)) +
-		" and " + exposition.Duration(r.Short.Round(time.Millisecond))
 }

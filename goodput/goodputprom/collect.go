@@ -72,7 +72,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		k := &counted.Classes[i]
 		others += k.OtherClasses
 		s := c.monitor.SLO(k.Class)
-		(&series{out, &c.descs, counted.Since, []string{k.Class, exposition.Label(s)}}).class(k, s)
+		(&series{out, &c.descs, counted.Since, []string{k.Class, c.label(k.Class)}}).class(k, s)
 	}
 	out <- prometheus.MustNewConstMetricWithCreatedTimestamp(c.descs.otherClasses, prometheus.CounterValue, float64(others), counted.Since)
 	c.collectBudgets(out)

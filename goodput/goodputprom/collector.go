@@ -25,7 +25,8 @@ const maxClassName = 128
 type Collector struct {
 	monitor    *monitor.Monitor
 	maxClasses int
-	metrics    []slo.Metric // that have a histogram
+	label      func(class string) string // value of the label slo
+	metrics    []slo.Metric              // that have a histogram
 	constant   prometheus.Labels
 
 	histograms []*prometheus.HistogramVec // one for each of metrics
@@ -67,6 +68,7 @@ func New(m *monitor.Monitor, opts ...Option) *Collector {
 	if err := c.check(); err != nil {
 		panic("goodputprom: " + err.Error())
 	}
+	c.label = exposition.Labels(m.SLO(m.SLONames()[0]), m.Classes())
 	var slos []slo.SLO
 	for _, name := range m.SLONames() {
 		s := m.SLO(name)
@@ -115,7 +117,7 @@ type class []prometheus.Observer
 
 func (c *Collector) newClass(name string) class {
 	of := make(class, len(c.histograms))
-	label := exposition.Label(c.monitor.SLO(name))
+	label := c.label(name)
 	for i, h := range c.histograms {
 		of[i] = h.WithLabelValues(name, label)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/goodputkit/goodputkit/goodput/goodputprom"
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
+	"github.com/goodputkit/goodputkit/goodput/monitor/promrules"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -442,6 +443,46 @@ func TestBudgetsAreTheMonitors(t *testing.T) {
 		require.NotZero(t, states)
 		require.EqualValues(t, 1, pick(t, all, "goodput_alert_state", append(objective, "state=firing", "alert=0.01389 of the budget in 1h and 5m")...).GetGauge().GetValue())
 	})
+}
+
+// Where classes have the same SLO, each its own, what a rule on one of them adds up is what the monitor counts of it.
+func TestTheSameSLOOfTwoClassesIsNotPooled(t *testing.T) {
+	same := slo.MustParse("ttft p95 < 800ms")
+	m := watch(t, same.String(), monitor.WithClasses(slo.Set{"gold": same, "silver": same}))
+	c := goodputprom.New(m)
+	for i, class := range []string{"gold", "gold", "silver", "", "other class", "gold", "silver"} {
+		r := &goodput.Record{Class: class, Start: time.Now(), Tokens: []goodput.Token{{At: time.Duration(i) * 300 * ms}}, End: 2 * time.Second, Outcome: goodput.Success}
+		m.Observe(r)
+		c.Observe(r)
+	}
+	all := gather(t, c)
+	burns, err := m.Burns(time.Hour)
+	require.NoError(t, err)
+	plans := promrules.Plans(m)
+	require.Len(t, plans, len(burns))
+	labels := map[string]bool{}
+	sum := func(family, label string) (n float64) {
+		for _, m := range all[family].GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "slo" && l.GetValue() == label {
+					n += m.GetCounter().GetValue()
+				}
+			}
+		}
+		return n
+	}
+	for i, p := range plans {
+		label := p.SLO.Name
+		labels[label] = true
+		require.NotZero(t, burns[i].Total)
+		require.EqualValues(t, burns[i].Total, sum("goodput_objective_requests_total", label), label)
+		require.EqualValues(t, burns[i].Total-burns[i].Bad, sum("goodput_objective_within_requests_total", label), label)
+		rules, err := p.Rules()
+		require.NoError(t, err)
+		require.Contains(t, string(rules.YAML()), fmt.Sprintf("slo=%q", p.SLO.Name))
+	}
+	require.Len(t, labels, 3)
+	pick(t, all, "goodput_alert_state", "class=gold", "slo="+same.Fingerprint()+"/gold", "alert=0.01389 of the budget in 1h and 5m", "state=firing")
 }
 
 func TestWhatCannotBeMeantIsRefused(t *testing.T) {

@@ -20,7 +20,8 @@
 //	rate(goodput_good_requests_total[5m])
 //	increase(goodput_good_requests_total[1h]) / increase(goodput_decided_requests_total[1h])
 //
-// All carry the labels class and slo, the latter being the SLO's name or, where it has none, its fingerprint.
+// All carry the labels class and slo, the latter being the SLO's name or, where it has none, its fingerprint; and where another of
+// the monitor's SLOs has the same, "/" and the class whose own it is after it.
 //
 //	goodput_offered_requests_total                       began
 //	goodput_decided_requests_total                       are good or bad: ended, or in flight past a deadline of the SLO

@@ -67,7 +67,8 @@ func WithPeriod(d time.Duration) Option { return func(m *Monitor) { m.period = d
 // [goodput.MaxClasses]. Requests of any further class are counted in [goodput.OtherClass].
 func WithMaxClasses(n int) Option { return func(m *Monitor) { m.maxClasses = n } }
 
-// WithRules gives alert rules in place of the derived ones ([DefaultRules]); none at all, and there are no alerts.
+// WithRules gives alert rules in place of the derived ones ([DefaultRules]); none at all, and there are no alerts. No two for an
+// objective have the same severity and long window: as alerts nobody could tell them apart.
 func WithRules(rules ...Rule) Option {
 	return func(m *Monitor) { m.rules = append([]Rule{}, rules...) }
 }
@@ -138,6 +139,10 @@ func (m *Monitor) initAlerts() error {
 					continue
 				}
 				used[k] = true
+				if slices.ContainsFunc(m.alerts, func(a alert) bool { return a.o == o && a.rule.Severity == r.Severity && a.rule.Long == r.Long }) {
+					return fmt.Errorf("WithRules: %w: two for %s with severity %s and a long window of %s, which nobody could tell apart: keep one",
+						ErrRule, o.text, r.Severity, duration(r.Long))
+				}
 				if err := r.Check(o.Objective, m.period); err != nil {
 					return fmt.Errorf("WithRules: %w", err)
 				}

@@ -103,6 +103,15 @@ func TestRulesThatCannotBeMeant(t *testing.T) {
 	require.ErrorIs(t, Rule{Budget: 1, Long: 2 * day, Short: time.Hour}.Check(p90, day), ErrRule)
 	_, err = New(slo.MustParse("ttft p90 < 2s"), WithRules(Rule{Budget: 0.05, Long: 6 * time.Hour, Short: time.Hour, Objective: "ttft p95 < 2s"}))
 	require.ErrorIs(t, err, ErrRule)
+	twice := Rule{Severity: Page, Budget: 0.05, Long: 6 * time.Hour, Short: time.Hour}
+	sooner := twice
+	sooner.Short = 30 * time.Minute
+	_, err = New(slo.MustParse("ttft p90 < 2s, error_rate < 1%"), WithRules(twice, sooner))
+	require.ErrorIs(t, err, ErrRule)
+	require.ErrorContains(t, err, "two for ttft p90 < 2s with severity page and a long window of 6h")
+	sooner.Severity = Ticket
+	_, err = New(slo.MustParse("ttft p90 < 2s, error_rate < 1%"), WithRules(twice, sooner))
+	require.NoError(t, err)
 	_, err = New(slo.MustParse("ttft p90 < 2s"), WithPeriod(31*day))
 	require.ErrorIs(t, err, ErrWindow)
 	_, err = New(slo.MustParse("ttft p90 < 2s"), WithEvidence(1, 1))

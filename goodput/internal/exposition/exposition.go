@@ -5,7 +5,9 @@ package exposition
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -17,6 +19,48 @@ func Label(s slo.SLO) string {
 		return strings.ToValidUTF8(s.Name, "\uFFFD")
 	}
 	return s.Fingerprint()
+}
+
+// Labels are the values of the label slo of a service's SLOs: of the default one, and of those that a class has as its own.
+// Each is Label's, but where two would be the same (the same objectives without a name, for two classes) the class's has "/" and
+// its name after it, so that no query adds up what has a budget each.
+func Labels(def slo.SLO, set slo.Set) func(class string) string {
+	times := map[string]int{Label(def): 1}
+	for _, s := range set {
+		times[Label(s)]++
+	}
+	byClass, taken := map[string]string{}, map[string]bool{Label(def): true}
+	for class, s := range set {
+		if l := Label(s); times[l] == 1 {
+			byClass[class], taken[l] = l, true
+		}
+	}
+	for _, class := range set.Classes() {
+		l := Label(set[class])
+		if times[l] == 1 {
+			continue
+		}
+		for taken[l] || l == Label(set[class]) {
+			l += "/" + class
+		}
+		byClass[class], taken[l] = l, true
+	}
+	own := Label(def)
+	return func(class string) string {
+		if class == "" {
+			class = slo.DefaultClass
+		}
+		if l, ok := byClass[class]; ok {
+			return l
+		}
+		return own
+	}
+}
+
+// AlertName tells the alerts of an objective apart: by the share of the budget and by both windows.
+func AlertName(budget float64, long, short time.Duration) string {
+	return strconv.FormatFloat(budget, 'g', 4, 64) + " of the budget in " + Duration(long.Round(time.Millisecond)) +
+		" and " + Duration(short.Round(time.Millisecond))
 }
 
 // Allowed is the error budget of an objective, the share of the requests that may break it, as an exact fraction of 10⁹:

@@ -50,3 +50,26 @@ func TestDurationsAreWrittenAsPrometheusDoes(t *testing.T) {
 		require.Equal(t, want, Duration(d))
 	}
 }
+
+// Two SLOs of one service never have the same label, whatever they are called.
+func TestLabelsTellSLOsApart(t *testing.T) {
+	named := func(name, text string) slo.SLO {
+		s := slo.MustParse(text)
+		s.Name = name
+		return s
+	}
+	same := slo.MustParse("ttft p95 < 1s")
+	label := Labels(same, slo.Set{"gold": same, "silver": same, "batch": slo.MustParse("e2e p95 < 9s"), "chat": named("chat SLO", "ttft p95 < 1s")})
+	require.Equal(t, same.Fingerprint(), label(""))
+	require.Equal(t, same.Fingerprint(), label("any other"))
+	require.Equal(t, same.Fingerprint()+"/gold", label("gold"))
+	require.Equal(t, same.Fingerprint()+"/silver", label("silver"))
+	require.Equal(t, slo.MustParse("e2e p95 < 9s").Fingerprint(), label("batch"), "nobody else has it")
+	require.Equal(t, "chat SLO", label("chat"))
+
+	label = Labels(named("a/y", "ttft p95 < 1s"), slo.Set{"x": named("a", "ttft p95 < 1s"), "y": named("a", "ttft p95 < 2s"), slo.DefaultClass: named("a/x", "itl p95 < 1s")})
+	all := []string{label("any other"), label("x"), label("y"), label("")}
+	slices.Sort(all)
+	require.Len(t, slices.Compact(all), 4, "%v", all)
+	require.Equal(t, "a/x", label(slo.DefaultClass))
+}

@@ -49,7 +49,7 @@ func (r *Rules) Dashboard() []byte {
 		d.latency(p, o)
 	}
 	text, err := json.MarshalIndent(object{
-		"title": "Goodput: " + p.SLO.String(), "uid": "goodput-" + p.SLO.Fingerprint(), "schemaVersion": 39, "version": 1,
+		"title": "Goodput: " + p.SLO.String(), "uid": p.uid(), "schemaVersion": 39, "version": 1,
 		"tags": []string{"goodput", string(p.Source)}, "refresh": "30s", "time": object{"from": "now-6h", "to": "now"},
 		"templating": object{"list": []object{{"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"}}},
 		"panels":     d.panels,

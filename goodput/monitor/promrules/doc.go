@@ -5,6 +5,8 @@
 //	rules, err := p.Rules()
 //	os.WriteFile("goodput-rules.yaml", rules.YAML(), 0o644)
 //
+// Where a monitor has several SLOs, [Plans] are theirs, each with the label by which the exported counters tell it from the others.
+//
 // # What is recorded
 //
 // Of each objective, with the labels slo and objective, over each window W of an alert and over the period:

@@ -1,6 +1,8 @@
 package promrules
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -40,6 +42,20 @@ type Plan struct {
 	Confidence float64        // 0: DefaultConfidence
 
 	Labels map[string]string // added to every alert, such as team
+}
+
+// Plans are those of a monitor whose counters package goodputprom exports: one for each of its SLOs, the default's first, with
+// the label that the collector gives it as the SLO's name. What they do not say they can be given.
+func Plans(m *monitor.Monitor) []Plan {
+	var all []Plan
+	names := m.SLONames()
+	label := exposition.Labels(m.SLO(names[0]), m.Classes())
+	for _, name := range names {
+		s := m.SLO(name)
+		s.Name = label(name)
+		all = append(all, Plan{SLO: s, Period: m.Period()})
+	}
+	return all
 }
 
 // What can be wrong with a plan.
@@ -104,9 +120,32 @@ func (p *Plan) rules(o slo.Objective) ([]monitor.Rule, error) {
 		if err := r.Check(o, p.Period); err != nil {
 			return nil, fmt.Errorf("%w: Alerts: %w", ErrPlan, err)
 		}
+		for _, before := range own {
+			if before.Severity == r.Severity && windowOf(before.Long) == windowOf(r.Long) {
+				return nil, fmt.Errorf("%w: Alerts: two for %v with severity %s and a long window of %s, which nobody could tell apart: keep one",
+					ErrPlan, o, r.Severity, windowOf(r.Long))
+			}
+		}
 		own = append(own, r)
 	}
 	return own, nil
 }
 
 func (p *Plan) label() string { return exposition.Label(p.SLO) }
+
+// windowOf is a window as it is written.
+func windowOf(d time.Duration) string { return exposition.Duration(d.Round(time.Millisecond)) }
+
+// uid tells the plan's dashboard from those of other SLOs, of the same one under another name, and of other sources. It has no
+// more than Grafana's 40 characters.
+func (p *Plan) uid() string {
+	id := "goodput-" + p.SLO.Fingerprint()
+	if p.SLO.Name != "" {
+		sum := sha256.Sum256([]byte(p.SLO.Name + "\n" + p.SLO.String()))
+		id = "goodput-" + hex.EncodeToString(sum[:8])
+	}
+	if p.Source != Goodput {
+		id += "-" + string(p.Source)
+	}
+	return id
+}

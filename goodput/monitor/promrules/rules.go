@@ -78,7 +78,7 @@ func (p Plan) Rules() (*Rules, error) {
 	if err := p.normalise(); err != nil {
 		return nil, err
 	}
-	r := &Rules{plan: p, Group: Group{Name: "goodput-" + p.SLO.Fingerprint()}}
+	r := &Rules{plan: p, Group: Group{Name: "goodput-" + p.label()}}
 	if p.Source != Goodput {
 		r.Group.Name += "-" + string(p.Source)
 	} else {
@@ -213,7 +213,7 @@ func wilson(p, n string, z float64) string {
 
 func (r *Rules) alert(o slo.Objective, b Bound, rule monitor.Rule, series string) Rule {
 	p := &r.plan
-	long, short := exposition.Duration(rule.Long.Round(time.Millisecond)), exposition.Duration(rule.Short.Round(time.Millisecond))
+	long, short := windowOf(rule.Long), windowOf(rule.Short)
 	limit := strconv.FormatFloat(rule.Threshold(monitor.Allowed(o), p.Period), 'g', 12, 64)
 	a := Rule{
 		Alert: "GoodputBudgetBurn" + strings.ToUpper(string(rule.Severity[:min(1, len(rule.Severity))])) + string(rule.Severity[min(1, len(rule.Severity)):]) + long,

@@ -1,6 +1,8 @@
 package promrules_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,6 +147,10 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		`"slo" is no label name, or taken`: {SLO: s, Labels: map[string]string{"slo": "x"}},
 		`"a-b" is no label name`:           {SLO: s, Match: map[string]string{"a-b": "x"}},
 		"cannot fire":                      {SLO: s, Alerts: []monitor.Rule{{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}},
+		"severity page and a long window of 1h, which nobody could tell apart": {SLO: slo.MustParse("ttft p99 < 800ms"), Alerts: []monitor.Rule{
+			{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute},
+			{Severity: monitor.Page, Budget: 0.03, Long: time.Hour + time.Microsecond, Short: 6 * time.Minute},
+		}},
 	} {
 		_, err := p.Rules()
 		require.ErrorIs(t, err, promrules.ErrPlan, want)
@@ -154,4 +160,38 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, promrules.ErrUnsupported, "beyond the last edge")
 	_, err = promrules.Plan{SLO: s, Alerts: []monitor.Rule{{Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}}.Rules()
 	require.ErrorIs(t, err, monitor.ErrUnreachable, "14.4 of a P90 cannot be")
+}
+
+// The rules of a monitor's SLOs are told apart, though two have the same objectives: by label, group and dashboard.
+func TestPlansOfAMonitorAreToldApart(t *testing.T) {
+	same := slo.MustParse("ttft p95 < 800ms")
+	named := same
+	named.Name = "chat"
+	m, err := monitor.New(same, monitor.WithPeriod(24*time.Hour), monitor.WithClasses(slo.Set{"gold": same, "silver": same, slo.DefaultClass: named}))
+	require.NoError(t, err)
+	groups, uids, alerts := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	plans := promrules.Plans(m)
+	require.Len(t, plans, 4)
+	for _, p := range plans {
+		require.True(t, p.SLO.Equal(same))
+		require.Equal(t, 24*time.Hour, p.Period)
+		rules, err := p.Rules()
+		require.NoError(t, err)
+		groups[rules.Group.Name] = true
+		var d struct{ UID string }
+		require.NoError(t, json.Unmarshal(rules.Dashboard(), &d))
+		require.LessOrEqual(t, len(d.UID), 40)
+		uids[d.UID] = true
+		for _, r := range rules.Group.Rules {
+			if r.Alert != "" {
+				key := fmt.Sprint(r.Alert, r.Labels)
+				require.False(t, alerts[key], key)
+				alerts[key] = true
+			}
+		}
+	}
+	require.Len(t, groups, 4)
+	require.Len(t, uids, 4)
+	require.Equal(t, same.Fingerprint(), plans[0].SLO.Name, "the default's, which a class of that name does not hide")
+	require.Equal(t, same.Fingerprint()+"/gold", plans[2].SLO.Name)
 }
