@@ -13,7 +13,6 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	"github.com/goodputkit/goodputkit/goodput"
-	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -27,7 +26,7 @@ type class struct {
 }
 
 func (i *Instruments) newClass(name string) *class {
-	c := &class{own: option(ownAttributes(name, i.monitor.SLO(name)))}
+	c := &class{own: option(ownAttributes(name, i.label(name)))}
 	base := []attribute.KeyValue{
 		semconv.GenAIOperationNameKey.String(i.config.Operation), semconv.GenAIProviderNameKey.String(i.config.Provider),
 	}
@@ -55,8 +54,8 @@ func (i *Instruments) newClass(name string) *class {
 	return c
 }
 
-func ownAttributes(class string, s slo.SLO) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("goodput.class", class), attribute.String("goodput.slo", exposition.Label(s))}
+func ownAttributes(class, label string) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("goodput.class", class), attribute.String("goodput.slo", label)}
 }
 
 func option(attributes []attribute.KeyValue) []metric.RecordOption {

@@ -21,7 +21,8 @@ type observed struct {
 	objective, within                   metric.Int64ObservableCounter
 	tokens, goodTokens, other           metric.Int64ObservableCounter
 	active, overdue                     metric.Int64ObservableUpDownCounter
-	target                              metric.Float64ObservableGauge
+	target, burn, left                  metric.Float64ObservableGauge
+	alert                               metric.Int64ObservableGauge
 }
 
 // observe makes them, and the callback that reads the monitor.
@@ -51,10 +52,18 @@ func (i *Instruments) observe(meter metric.Meter) error {
 	o.other = counter("goodput.class.other", "{request}", "Requests counted under the class other.")
 	o.active = gauge("goodput.request.active", "Requests in flight.")
 	o.overdue = gauge("goodput.request.overdue", "Requests in flight past a deadline of the SLO.")
+	ratio := func(name, help string) metric.Float64ObservableGauge {
+		g, err := meter.Float64ObservableGauge(name, metric.WithUnit("1"), metric.WithDescription(help))
+		problems, all = append(problems, err), append(all, g)
+		return g
+	}
+	o.target = ratio("goodput.objective.target", "Share of the requests that the objective asks for.")
+	o.burn = ratio("goodput.burn_rate", "Burn rate of the objective's error budget over a window: 1 spends it in just the period.")
+	o.left = ratio("goodput.error_budget.left", "Share of the period's error budget that is left; below 0 it is overspent.")
 	var err error
-	o.target, err = meter.Float64ObservableGauge("goodput.objective.target", metric.WithUnit("1"),
-		metric.WithDescription("Share of the requests that the objective asks for."))
-	problems, all = append(problems, err), append(all, o.target)
+	o.alert, err = meter.Int64ObservableGauge("goodput.alert.state", metric.WithUnit("1"),
+		metric.WithDescription("1 for the state that the monitor's alert is in, 0 for the others."))
+	problems, all = append(problems, err), append(all, o.alert)
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
@@ -73,9 +82,10 @@ func (i *Instruments) read(_ context.Context, to metric.Observer) error {
 		k := &counted.Classes[n]
 		others += k.OtherClasses
 		s := i.monitor.SLO(k.Class)
-		reading{to, &i.observed, ownAttributes(k.Class, s)}.class(k, s)
+		reading{to, &i.observed, ownAttributes(k.Class, i.label(k.Class))}.class(k, s)
 	}
 	to.ObserveInt64(i.observed.other, int64(others))
+	i.readBudgets(to)
 	return nil
 }
 

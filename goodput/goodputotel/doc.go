@@ -26,7 +26,7 @@
 // # The library's own
 //
 // What the conventions do not have is under "goodput.", with the attributes goodput.class and goodput.slo (the SLO's name
-// or, where it has none, its fingerprint). The counters are observed: the monitor's integers, of one instant in each
+// or, where it has none, its fingerprint; where a class's own has the same as another, with "/" and the class after it). The counters are observed: the monitor's integers, of one instant in each
 // collection, so that their books close (see package goodputprom, which exports the same).
 //
 //	goodput.request.offered    {request}   began
@@ -42,6 +42,9 @@
 //	goodput.token.usage        {token}     of what ended, by gen_ai.token.type
 //	goodput.token.good         {token}     of what is good, likewise
 //	goodput.class.other        {request}   counted under the class "other", because there was no room for their own
+//
+// Of budgets and alerts the class is the one that has the SLO as its own, or "default" for all that have none, together. What is
+// a share of no requests is not observed, and is not 0. A collection asks the monitor, and so has it judge its alerts.
 //
 // Metrics that have an objective and that the conventions do not name (ttfo, itl, speed, lag, a caller's own) have a
 // histogram of the successes, goodput.ttfo and so on; that of itl is of each request's worst step.

@@ -54,6 +54,7 @@ type Config struct {
 type Instruments struct {
 	config  Config
 	monitor *monitor.Monitor
+	label   func(class string) string // value of goodput.slo
 	classes classes
 
 	server serverInstruments
@@ -102,7 +103,7 @@ func New(m *monitor.Monitor, c Config) (*Instruments, error) {
 	if c.MeterProvider == nil {
 		c.MeterProvider = otel.GetMeterProvider()
 	}
-	i := &Instruments{config: c, monitor: m}
+	i := &Instruments{config: c, monitor: m, label: exposition.Labels(m.SLO(m.SLONames()[0]), m.Classes())}
 	meter := c.MeterProvider.Meter(ScopeName, metric.WithSchemaURL(semconv.SchemaURL))
 	if err := i.create(meter); err != nil {
 		return nil, fmt.Errorf("goodputotel: %w", err)

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/goodput/goodputotel"
@@ -314,4 +316,69 @@ func TestTheSeriesAreThereFromTheStart(t *testing.T) {
 	require.Zero(t, sum(t, all, "goodput.request.good", "goodput.class=default"))
 	require.Zero(t, sum(t, all, "goodput.request.lost", "goodput.cause=ttft p95 < 1s"))
 	require.Zero(t, sum(t, all, "goodput.request.active"))
+}
+
+// gauge is the value of the only point with these attributes.
+func gauge[N int64 | float64](t *testing.T, all map[string]metricdata.Metrics, name string, attributes ...string) N {
+	require.Contains(t, all, name)
+	data, ok := all[name].Data.(metricdata.Gauge[N])
+	require.True(t, ok, "%s is a %T", name, all[name].Data)
+	var found []N
+	for _, p := range data.DataPoints {
+		if has(p.Attributes, attributes...) {
+			found = append(found, p.Value)
+		}
+	}
+	require.Len(t, found, 1, "%s %v", name, attributes)
+	return found[0]
+}
+
+// The monitor's own budgets, burn rates and alert states are there as it says them, and what is absent is not 0.
+func TestBudgetsAreTheMonitors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const text = "ttft p95 < 800ms, error_rate < 1%"
+		m, _, collect := setup(t, text, goodputotel.Config{Provider: "x"}, monitor.WithClasses(slo.Set{"batch": slo.MustParse(text)}))
+		all := collect()
+		require.NotContains(t, all, "goodput.burn_rate", "no requests, no rate")
+		require.NotContains(t, all, "goodput.error_budget.left")
+		objective := []string{"goodput.class=default", "goodput.slo=" + m.SLO("").Fingerprint(), "goodput.objective=ttft p95 < 800ms"}
+		alert := append(objective[:3:3], "goodput.alert=0.01389 of the budget in 1h and 5m", "goodput.severity=page")
+		require.EqualValues(t, 1, gauge[int64](t, all, "goodput.alert.state", append(alert, "goodput.state=no_data")...))
+		for i := range 1000 {
+			first := 100 * ms
+			if i%10 < 8 {
+				first = 2 * time.Second
+			}
+			m.Observe(&goodput.Record{Start: time.Now(), Tokens: []goodput.Token{{At: first}}, End: first, Outcome: goodput.Success})
+			time.Sleep(time.Second)
+		}
+		all = collect()
+		require.InDelta(t, 0.8/0.05, gauge[float64](t, all, "goodput.burn_rate", append(objective, "goodput.window=1h")...), 1e-9)
+		require.InDelta(t, 1-0.8/0.05, gauge[float64](t, all, "goodput.error_budget.left", objective...), 1e-9)
+		require.Zero(t, gauge[float64](t, all, "goodput.burn_rate", "goodput.class=default", "goodput.objective=error_rate < 1%", "goodput.window=1h"))
+		for _, p := range all["goodput.burn_rate"].Data.(metricdata.Gauge[float64]).DataPoints {
+			require.False(t, has(p.Attributes, "goodput.class=batch"), "it has had no request")
+		}
+		for _, state := range []string{"inactive", "pending", "resolved", "no_data"} {
+			require.Zero(t, gauge[int64](t, all, "goodput.alert.state", append(alert, "goodput.state="+state)...))
+		}
+		require.EqualValues(t, 1, gauge[int64](t, all, "goodput.alert.state", append(alert, "goodput.state=firing")...))
+		require.EqualValues(t, 1, gauge[int64](t, all, "goodput.alert.state", "goodput.class=batch", "goodput.slo="+m.SLO("").Fingerprint()+"/batch",
+			"goodput.objective=ttft p95 < 800ms", "goodput.alert=0.01389 of the budget in 1h and 5m", "goodput.state=no_data"), "the same SLO, another budget")
+	})
+}
+
+// Observe and the SDK beneath it allocate nothing once a class is known, be it in a sampled span, of which the SDK takes exemplars.
+func TestObserveAllocatesNothing(t *testing.T) {
+	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	for name, ctx := range map[string]context.Context{"no span": t.Context(), "span": trace.ContextWithSpanContext(t.Context(), span)} {
+		for _, side := range []goodputotel.Side{goodputotel.Server, goodputotel.Client} {
+			_, i, collect := setup(t, chatText, goodputotel.Config{Provider: "x", Side: side})
+			r := &goodput.Record{Start: time.Now(), InputTokens: 9, Tokens: []goodput.Token{{At: ms}, {At: 50 * ms}}, End: time.Second, Outcome: goodput.Success}
+			i.Observe(ctx, r)
+			require.Zero(t, testing.AllocsPerRun(1000, func() { i.Observe(ctx, r) }), "%s, side %d", name, side)
+			exemplars := histogram(t, collect(), "goodput.itl").Exemplars
+			require.Equal(t, name == "span", len(exemplars) > 0)
+		}
+	}
 }
