@@ -283,9 +283,9 @@ func TestNamesOfSLOs(t *testing.T) {
 		c.Observe(&r)
 	}
 	all := gather(t, c)
-	require.EqualValues(t, 1, count(t, all, "goodput_good_requests_total", "class=a", "slo=x"))
+	require.EqualValues(t, 1, count(t, all, "goodput_good_requests_total", "class=a", "slo=x/a"))
 	require.EqualValues(t, 1, count(t, all, "goodput_good_requests_total", "class=b", "slo=b\uFFFD"))
-	require.EqualValues(t, 2, count(t, all, "goodput_good_requests_total", "class=other", "slo=x"))
+	require.EqualValues(t, 2, count(t, all, "goodput_good_requests_total", "class=other", "slo=x/other"))
 }
 
 // Scrapes while classes come and requests end see books that close.
