@@ -14,7 +14,7 @@ import (
 //  1. no error: success
 //  2. dropped: the target says so, or the client had no descriptor or no port
 //  3. the target says cancelled, unfinished or timeout; the context was cancelled, or its deadline passed
-//  4. the outcome that the target names (OutcomeError)
+//  4. the outcome that the target names (OutcomeError), or that the error has, as an admission.RejectedError does
 //  5. the HTTP status (StatusError)
 //  6. a timeout of the target's own, once it had a connection
 //  7. the loss of the connection: before the first byte, or after it
@@ -42,6 +42,15 @@ func outcomeOf(err, ctxErr error, bytes bool) (goodput.Outcome, string) {
 		return goodput.Cancelled, detail
 	case named != nil:
 		return named.Outcome, clean(named.Detail)
+	}
+	var has interface {
+		error
+		Outcome() goodput.Outcome
+	}
+	if errors.As(err, &has) {
+		if o := has.Outcome(); o.Valid() && o != goodput.Success {
+			return o, detail
+		}
 	}
 	var status *StatusError
 	if errors.As(err, &status) {
