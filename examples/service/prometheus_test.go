@@ -18,7 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -275,8 +274,11 @@ scrape_configs: [{job_name: service, static_configs: [{targets: [%q]}]}]
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yaml"), []byte(config), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), rules, 0o600))
 
-	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address=127.0.0.1:0")
+	// The shell ends it when this process does, however that comes about, for then nobody has the other end of its input.
+	cmd := exec.Command("sh", "-c", `"$@" & read -r _; kill -9 $!; wait`, "sh", path, "--config.file="+filepath.Join(dir, "prometheus.yaml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0")
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -297,11 +299,9 @@ scrape_configs: [{job_name: service, static_configs: [{targets: [%q]}]}]
 		io.Copy(io.Discard, stderr)
 	})
 	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		hard := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+		stdin.Close()
 		read.Wait()
 		cmd.Wait()
-		hard.Stop()
 		if t.Failed() {
 			t.Log(said.String())
 		}
