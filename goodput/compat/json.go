@@ -2,9 +2,9 @@ package compat
 
 import (
 	"encoding/json"
-	"math"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/figure"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -50,25 +50,17 @@ type differenceJSON struct {
 	Rate     *float64 `json:"rate,omitempty"`
 }
 
-// number is null in JSON where it is not finite.
-func number(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
 func (d Distribution) json() *distributionJSON {
 	if d.N == 0 {
 		return nil
 	}
-	return &distributionJSON{d.N, number(d.Mean), number(d.P50), number(d.P90), number(d.P95), number(d.P99)}
+	return &distributionJSON{d.N, figure.OrNull(d.Mean), figure.OrNull(d.P50), figure.OrNull(d.P90), figure.OrNull(d.P95), figure.OrNull(d.P99)}
 }
 
 func (s *Score) json() scoreJSON {
-	out := scoreJSON{Tool: string(s.Tool), Requests: s.Requests, Completed: s.Completed, Failed: s.Failed, Good: s.Good, Attainment: number(s.Attainment),
-		DurationS: number(s.DurationS), Throughput: number(s.ThroughputRPS), Goodput: number(s.GoodputRPS), OutputTPS: number(s.OutputTPS),
-		TotalTPS: number(s.TotalTPS), TTFT: s.TTFT.json(), TPOT: s.TPOT.json(), ITL: s.ITL.json(), E2E: s.E2E.json(), NotJudged: s.NotJudged}
+	out := scoreJSON{Tool: string(s.Tool), Requests: s.Requests, Completed: s.Completed, Failed: s.Failed, Good: s.Good, Attainment: figure.OrNull(s.Attainment),
+		DurationS: figure.OrNull(s.DurationS), Throughput: figure.OrNull(s.ThroughputRPS), Goodput: figure.OrNull(s.GoodputRPS), OutputTPS: figure.OrNull(s.OutputTPS),
+		TotalTPS: figure.OrNull(s.TotalTPS), TTFT: s.TTFT.json(), TPOT: s.TPOT.json(), ITL: s.ITL.json(), E2E: s.E2E.json(), NotJudged: s.NotJudged}
 	if out.Tool == "" {
 		out.Tool = "goodput"
 	}
@@ -80,7 +72,7 @@ func (s *Score) json() scoreJSON {
 		out.Valid = &valid
 	}
 	for _, d := range s.Differences {
-		out.Differences = append(out.Differences, differenceJSON{d.Kind, d.Text, d.Requests, number(d.Points), number(d.Rate)})
+		out.Differences = append(out.Differences, differenceJSON{d.Kind, d.Text, d.Requests, figure.OrNull(d.Points), figure.OrNull(d.Rate)})
 	}
 	return out
 }

@@ -293,7 +293,7 @@ type differenceJSON struct {
 
 // MarshalJSON writes null for what there is not.
 func (d Difference) MarshalJSON() ([]byte, error) {
-	return json.Marshal(differenceJSON{number(d.A), number(d.B), number(d.Diff), numbers([2]float64{d.Lo, d.Hi}), d.Winner})
+	return json.Marshal(differenceJSON{figure.OrNull(d.A), figure.OrNull(d.B), figure.OrNull(d.Diff), numbers([2]float64{d.Lo, d.Hi}), d.Winner})
 }
 
 // MarshalJSON writes the winner by goodput first.

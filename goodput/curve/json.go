@@ -4,23 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
+	"github.com/goodputkit/goodputkit/internal/figure"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
 // Format is the value of a curve's "format" key. It changes when a key changes its meaning.
 const Format = "goodput-curve/1"
 
-// number is null in JSON where it is not finite.
-func number(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
-func numbers(v [2]float64) [2]*float64 { return [2]*float64{number(v[0]), number(v[1])} }
+func numbers(v [2]float64) [2]*float64 { return [2]*float64{figure.OrNull(v[0]), figure.OrNull(v[1])} }
 
 type peakJSON struct {
 	Load  *float64 `json:"load"`
@@ -36,7 +28,7 @@ type crossingJSON struct {
 }
 
 func (x Crossing) json() crossingJSON {
-	return crossingJSON{x.State, number(x.Load), [2]*float64{number(x.Lo), number(x.Hi)}, numbers(x.Shown), x.Objective}
+	return crossingJSON{x.State, figure.OrNull(x.Load), [2]*float64{figure.OrNull(x.Lo), figure.OrNull(x.Hi)}, numbers(x.Shown), x.Objective}
 }
 
 type stepJSON struct {
@@ -70,8 +62,8 @@ type curveJSON struct {
 func (c Curve) MarshalJSON() ([]byte, error) {
 	j := curveJSON{
 		Format: Format, Axis: c.Axis, SLO: c.SLO, Fingerprint: c.Fingerprint,
-		Raw: peakJSON{number(c.Raw.Load), number(c.Raw.Value)}, Succeeded: peakJSON{number(c.Succeeded.Load), number(c.Succeeded.Value)}, Limit: c.Limit.json(), Peak: peakJSON{number(c.Peak.Load), number(c.Peak.Value)},
-		Bloat: numbers(c.Bloat), Recommended: number(c.Recommended), Headroom: c.Headroom, Falls: c.Falls, Stopped: c.Stopped, Points: c.Points,
+		Raw: peakJSON{figure.OrNull(c.Raw.Load), figure.OrNull(c.Raw.Value)}, Succeeded: peakJSON{figure.OrNull(c.Succeeded.Load), figure.OrNull(c.Succeeded.Value)}, Limit: c.Limit.json(), Peak: peakJSON{figure.OrNull(c.Peak.Load), figure.OrNull(c.Peak.Value)},
+		Bloat: numbers(c.Bloat), Recommended: figure.OrNull(c.Recommended), Headroom: c.Headroom, Falls: c.Falls, Stopped: c.Stopped, Points: c.Points,
 	}
 	for _, s := range c.Steps {
 		j.Steps = append(j.Steps, stepJSON{s.Class, s.Objective, float64(s.Percentile), s.Crossing.json()})

@@ -2,9 +2,9 @@ package posthoc
 
 import (
 	"encoding/json"
-	"math"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/figure"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -17,19 +17,11 @@ const (
 	chosenBefore = "before the run"
 )
 
-// number is null in JSON where it is not finite.
-func number(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
 func numbers(rows [][]float64) [][]*float64 {
 	all := make([][]*float64, len(rows))
 	for i, row := range rows {
 		for _, v := range row {
-			all[i] = append(all[i], number(v))
+			all[i] = append(all[i], figure.OrNull(v))
 		}
 	}
 	return all
@@ -66,7 +58,7 @@ func (a Analysis) MarshalJSON() ([]byte, error) {
 		Format string    `json:"format"`
 		Fixed  fixedJSON `json:"fixed_before_the_run"`
 		Chosen chosen    `json:"chosen_after_the_run"`
-	}{Format, fixedJSON{r.SLO, r.Fingerprint, r.Verdict, r.Offered, r.Good, number(r.Attainment), number(r.GoodputRPS)}, c})
+	}{Format, fixedJSON{r.SLO, r.Fingerprint, r.Verdict, r.Offered, r.Good, figure.OrNull(r.Attainment), figure.OrNull(r.GoodputRPS)}, c})
 }
 
 // MarshalJSON: see [Analysis.MarshalJSON].
@@ -98,7 +90,7 @@ func (s Step) MarshalJSON() ([]byte, error) {
 		Tokens     *float64 `json:"token_goodput_tps"`
 		Holds      bool     `json:"holds"`
 		Objectives []Share  `json:"objectives,omitempty"`
-	}{chosen, s.Scale, s.Good, number(s.Attainment), number(s.GoodputRPS), number(s.TokenGoodputTPS), s.Holds, s.Objectives})
+	}{chosen, s.Scale, s.Good, figure.OrNull(s.Attainment), figure.OrNull(s.GoodputRPS), figure.OrNull(s.TokenGoodputTPS), s.Holds, s.Objectives})
 }
 
 // MarshalJSON: see [Analysis.MarshalJSON].
@@ -109,7 +101,7 @@ func (s Share) MarshalJSON() ([]byte, error) {
 		Share  *float64 `json:"share"`
 		Holds  bool     `json:"holds"`
 		Scales bool     `json:"scales"`
-	}{s.N, s.Count, number(s.Share), s.Holds, s.Scales})
+	}{s.N, s.Count, figure.OrNull(s.Share), s.Holds, s.Scales})
 }
 
 type boundJSON struct {
@@ -118,7 +110,7 @@ type boundJSON struct {
 	Scale  *float64 `json:"scale"`
 }
 
-func (b Bound) json() boundJSON { return boundJSON{chosenAfter, b.State, number(b.Scale)} }
+func (b Bound) json() boundJSON { return boundJSON{chosenAfter, b.State, figure.OrNull(b.Scale)} }
 
 // MarshalJSON: see [Analysis.MarshalJSON].
 func (b Bound) MarshalJSON() ([]byte, error) { return json.Marshal(b.json()) }

@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"github.com/goodputkit/goodputkit/goodput/curve"
+	"github.com/goodputkit/goodputkit/internal/figure"
 )
 
 // Format is the value of a document's "format" key. It changes when a key changes its meaning.
@@ -51,13 +52,7 @@ type documentJSON struct {
 
 // MarshalJSON writes null for what there is not; an interval that is not bounded above has hi null.
 func (l Limit) MarshalJSON() ([]byte, error) {
-	known := func(v float64) *float64 {
-		if !finite(v) {
-			return nil
-		}
-		return &v
-	}
-	j := limitJSON{l.State, known(l.Rate), known(l.Lo), known(l.Hi), known(l.Confidence), known(l.Recommended), known(l.Headroom), nil}
+	j := limitJSON{l.State, figure.OrNull(l.Rate), figure.OrNull(l.Lo), figure.OrNull(l.Hi), figure.OrNull(l.Confidence), figure.OrNull(l.Recommended), figure.OrNull(l.Headroom), nil}
 	for _, w := range l.Warnings {
 		j.Warnings = append(j.Warnings, w.Error())
 	}

@@ -11,6 +11,14 @@ import (
 // Absent stands for a number that there is not.
 const Absent = "–"
 
+// OrNull is v for JSON, which has no number that is not finite: null.
+func OrNull(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
 // Count is a whole number with its thousands apart: 1,234,567.
 func Count[N ~int | ~int64 | ~uint64](n N) string { return thousands(strconv.FormatInt(int64(n), 10)) }
 

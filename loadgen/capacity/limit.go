@@ -216,13 +216,6 @@ func (p Probe) Row() []string {
 // Format is the value of a limit's "format" key. It changes when a key changes its meaning.
 const Format = "goodput-capacity/1"
 
-func number(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
 type probeJSON struct {
 	Rate       float64         `json:"rate"`
 	Seed       uint64          `json:"seed,string"` // more than a float64 holds
@@ -252,9 +245,9 @@ func (l Limit) MarshalJSON() ([]byte, error) {
 		Headroom    float64     `json:"headroom"`
 		Warnings    []string    `json:"warnings,omitempty"`
 		Probes      []probeJSON `json:"probes"`
-	}{Format: Format, SLO: l.SLO, State: l.State, Rate: number(l.Rate), Interval: [2]*float64{number(l.Lo), number(l.Hi)}, Confidence: l.Confidence,
-		Bracket: [2]*float64{number(l.Bracket[0]), number(l.Bracket[1])}, Objective: l.Objective, RawRate: number(l.Raw.Load), Raw: number(l.Raw.Value),
-		Recommended: number(l.Recommended), Headroom: l.Headroom}
+	}{Format: Format, SLO: l.SLO, State: l.State, Rate: figure.OrNull(l.Rate), Interval: [2]*float64{figure.OrNull(l.Lo), figure.OrNull(l.Hi)}, Confidence: l.Confidence,
+		Bracket: [2]*float64{figure.OrNull(l.Bracket[0]), figure.OrNull(l.Bracket[1])}, Objective: l.Objective, RawRate: figure.OrNull(l.Raw.Load), Raw: figure.OrNull(l.Raw.Value),
+		Recommended: figure.OrNull(l.Recommended), Headroom: l.Headroom}
 	for _, w := range l.Warnings {
 		j.Warnings = append(j.Warnings, w.Error())
 	}
