@@ -17,11 +17,17 @@ import (
 // TestingT is what an assertion fails: a *testing.T, or a recorder.
 type TestingT = assert.TestingT
 
+// helper is what a *testing.T has, too. Whoever calls Helper is passed over where the test's line is looked for, so each function
+// on the way to a failure calls it itself.
+type helper interface{ Helper() }
+
 // Meets asserts that the report's sample holds each objective of an SLO's text: enough of its requests were within the threshold,
 // as [slo.Objective.Reached] counts. The report has to have counted the threshold, with the same rule for undefined values; the
 // percentile may be another one. Error rate and attainment it has always counted, attainment by its own SLO.
 func Meets(t TestingT, r *goodput.Report, text string) bool {
-	help(t)
+	if h, ok := t.(helper); ok {
+		h.Helper()
+	}
 	return each(t, r, text, func(c *counted) string {
 		if c.objective.Reached(c.count, c.n) {
 			return ""
@@ -34,7 +40,9 @@ func Meets(t TestingT, r *goodput.Report, text string) bool {
 // of an SLO's text. The report has to have judged that very objective. It fails, too, where the report says that its figures
 // show the client and not the system (an invalid [goodput.ClientHealth]).
 func MeetsSurely(t TestingT, r *goodput.Report, text string) bool {
-	help(t)
+	if h, ok := t.(helper); ok {
+		h.Helper()
+	}
 	return each(t, r, text, func(c *counted) string {
 		switch {
 		case c.judged == nil:
@@ -52,7 +60,9 @@ func MeetsSurely(t TestingT, r *goodput.Report, text string) bool {
 
 // GoodputAtLeast asserts the report's goodput, in requests/s over its window. A window of no length has none.
 func GoodputAtLeast(t TestingT, r *goodput.Report, rps float64) bool {
-	help(t)
+	if h, ok := t.(helper); ok {
+		h.Helper()
+	}
 	switch {
 	case r == nil:
 		return assert.Fail(t, "there is no report: nil")
@@ -81,7 +91,9 @@ func GoodputAtLeast(t TestingT, r *goodput.Report, rps float64) bool {
 
 // each asserts something of each objective in text.
 func each(t TestingT, r *goodput.Report, text string, broken func(*counted) string) bool {
-	help(t)
+	if h, ok := t.(helper); ok {
+		h.Helper()
+	}
 	s, err := slo.Parse(text)
 	switch {
 	case err != nil:
@@ -272,10 +284,3 @@ func interval(ci [2]float64, confidence float64) string {
 }
 
 func digits(v float64) string { return figure.Fixed(v, figure.Decimals(v, 4)) }
-
-// help says that the caller's line is to blame.
-func help(t TestingT) {
-	if h, ok := t.(interface{ Helper() }); ok {
-		h.Helper()
-	}
-}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +46,62 @@ func fails(t *testing.T, f func(TestingT) bool) string {
 	require.False(t, f(&r))
 	require.Len(t, r.said, 1, "it fails once")
 	return r.said[0]
+}
+
+// blamer is a TestingT that finds the line to blame as a *testing.T does: the first one up the stack in a function that has not
+// called Helper.
+type blamer struct {
+	helpers map[string]bool
+	blamed  []string
+}
+
+func (b *blamer) Helper() {
+	var pc [1]uintptr
+	runtime.Callers(2, pc[:])
+	frame, _ := runtime.CallersFrames(pc[:]).Next()
+	b.helpers[frame.Function] = true
+}
+
+func (b *blamer) Errorf(string, ...any) {
+	pc := make([]uintptr, 50)
+	frames := runtime.CallersFrames(pc[:runtime.Callers(2, pc)])
+	for {
+		frame, more := frames.Next()
+		if !b.helpers[frame.Function] {
+			b.blamed = append(b.blamed, fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line))
+			return
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// A failure is the test's line, whichever way the assertion went.
+func TestFailuresNameTheTestsLine(t *testing.T) {
+	bad := twenty()
+	bad.Good++
+	for name, assertion := range map[string]func(TestingT) (int, bool){
+		"Meets":              func(t TestingT) (int, bool) { return line(), Meets(t, twenty(), "ttft p95 < 2s") },
+		"Meets, bad text":    func(t TestingT) (int, bool) { return line(), Meets(t, twenty(), "ttft") },
+		"Meets, no report":   func(t TestingT) (int, bool) { return line(), Meets(t, nil, "ttft p95 < 2s") },
+		"MeetsSurely":        func(t TestingT) (int, bool) { return line(), MeetsSurely(t, twenty(), "ttft p95 < 2s") },
+		"GoodputAtLeast":     func(t TestingT) (int, bool) { return line(), GoodputAtLeast(t, twenty(), 1e6) },
+		"GoodputAtLeast nil": func(t TestingT) (int, bool) { return line(), GoodputAtLeast(t, nil, 1) },
+		"BooksClose":         func(t TestingT) (int, bool) { return line(), BooksClose(t, bad) },
+		"BooksClose nil":     func(t TestingT) (int, bool) { return line(), BooksClose(t, nil) },
+	} {
+		b := &blamer{helpers: map[string]bool{}}
+		at, ok := assertion(b)
+		require.False(t, ok, name)
+		require.Equal(t, []string{fmt.Sprintf("assert_test.go:%d", at)}, b.blamed, name)
+	}
+}
+
+// line is that of its caller.
+func line() int {
+	_, _, n, _ := runtime.Caller(1)
+	return n
 }
 
 // twenty are 18 that are in time, one that is late and one that timed out.

@@ -14,7 +14,9 @@ import (
 // BooksClose asserts that every request is in the report's books exactly once: offered = good + late + each outcome other than
 // success; throughput = goodput + lost, and no less than success; each class for itself, and the total their sum.
 func BooksClose(t TestingT, r *goodput.Report) bool {
-	help(t)
+	if h, ok := t.(helper); ok {
+		h.Helper()
+	}
 	if r == nil {
 		return assert.Fail(t, "there is no report: nil")
 	}
