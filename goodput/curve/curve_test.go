@@ -246,3 +246,12 @@ func TestTimeoutsInTheRawLimit(t *testing.T) {
 	assert.Empty(t, c.Warnings)
 	assert.NotContains(t, c.String(), "Success limit")
 }
+
+func TestWide(t *testing.T) {
+	assert.False(t, Wide(100, 90, 110), "a fifth")
+	assert.True(t, Wide(100, 90, 110.1))
+	assert.True(t, Wide(64.4, 32, 72))
+	assert.True(t, Wide(64.4, 0, 1), "not bounded below")
+	assert.True(t, Wide(64.4, 64, math.Inf(1)))
+	assert.True(t, Wide(math.NaN(), 32, 33))
+}

@@ -34,7 +34,7 @@ type Limit struct {
 	Rate        float64 // requests/s; NaN unless it was found
 	Lo, Hi      float64 // its interval at Confidence; 0 and +Inf: not bounded on that side
 	Confidence  float64
-	Recommended float64 // NaN unless it was found
+	Recommended float64 // NaN: there is none
 	Headroom    float64
 	Warnings    []error
 }

@@ -325,6 +325,17 @@ func TestCards(t *testing.T) {
 			assert.Contains(t, strings.Join(strings.Fields(out), " "), want, how)
 		}
 	}
+	for want, l := range map[string]report.Limit{ // too wide for one figure
+		"? GOODPUT LIMIT: 32 to 72 requests/s": {State: "found", Rate: 64.4, Lo: 32, Hi: 72, Confidence: 0.95, Recommended: 32, Headroom: 0.2},
+		"? GOODPUT LIMIT: ≥ 32 requests/s":     {State: "found", Rate: 64.4, Lo: 32, Hi: inf, Confidence: 0.95, Recommended: 32, Headroom: 0.2},
+		"? GOODPUT LIMIT: < 72 requests/s":     {State: "found", Rate: 64.4, Lo: 0, Hi: 72, Confidence: 0.95, Recommended: nan, Headroom: 0.2},
+		"✓ GOODPUT LIMIT: 64.4 requests/s":     {State: "found", Rate: 64.4, Lo: 58, Hi: 70.8, Confidence: 0.95, Recommended: 51.5, Headroom: 0.2},
+	} {
+		symbol, figure, _ := strings.Cut(want, " ")
+		out := write(t, "markdown", report.Document{Limit: &l, Curve: c})
+		assert.Contains(t, strings.ReplaceAll(out, "&lt;", "<"), map[string]string{"?": "❓ ", "✓": "✅ "}[symbol]+figure)
+		assert.Equal(t, l.Recommended == 32, strings.Contains(out, "32 requests/s: the lower bound of the interval, which is less than the goodput limit less 20%"))
+	}
 	bad := queueReport(72, chat)
 	bad.Health.Verdict, bad.Health.Reasons = goodput.Invalid, []string{"its CPUs were full"}
 	for _, how := range []string{"html", "markdown"} {

@@ -68,7 +68,12 @@ func (d *Document) limitCard() card {
 	switch {
 	case l.State == "found" && !math.IsNaN(l.Rate):
 		c.Figure, c.Tone = figure.Number(l.Rate), fine
-		c.Lines = append(c.Lines, goodput.Line{Name: "Searched", Text: "the highest rate at which the SLO is met is " + figure.Number(l.Rate) + " requests/s, " + interval()})
+		said := "the highest rate at which the SLO is met is " + figure.Number(l.Rate) + " requests/s, " + interval()
+		if curve.Wide(l.Rate, l.Lo, l.Hi) {
+			c.Figure, c.Tone = l.between(), open
+			said += ": too wide for that figure to stand alone"
+		}
+		c.Lines = append(c.Lines, goodput.Line{Name: "Searched", Text: said})
 	case l.State == "at least" && l.Lo > 0:
 		c.Figure, c.Tone = "≥ "+figure.Number(l.Lo), open
 		c.Lines = append(c.Lines, goodput.Line{Name: "Searched", Text: "the SLO is met at " + figure.Number(l.Lo) + " requests/s, and was missed at no rate that could be tried"})
@@ -80,7 +85,11 @@ func (d *Document) limitCard() card {
 		c.Lines = append(c.Lines, goodput.Line{Name: "Searched", Text: "the probes do not show where the limit is"})
 	}
 	if !math.IsNaN(l.Recommended) && l.Recommended > 0 {
-		c.Lines = append(c.Lines, goodput.Line{Name: "Recommended", Text: figure.Number(l.Recommended) + " requests/s: the goodput limit less " + figure.Percent(l.Headroom)})
+		why := "the goodput limit less " + figure.Percent(l.Headroom)
+		if l.Recommended == l.Lo && l.Recommended < l.Rate*(1-l.Headroom) {
+			why = "the lower bound of the interval, which is less than " + why
+		}
+		c.Lines = append(c.Lines, goodput.Line{Name: "Recommended", Text: figure.Number(l.Recommended) + " requests/s: " + why})
 	}
 	if d.Curve == nil {
 		return c
@@ -95,6 +104,19 @@ func (d *Document) limitCard() card {
 	}
 	c.Alarm, c.Alarms = d.curveAlarm()
 	return c
+}
+
+// between is where the limit lies, as far as that is known.
+func (l *Limit) between() string {
+	switch {
+	case l.Lo > 0 && !math.IsInf(l.Hi, 0):
+		return figure.Number(l.Lo) + " to " + figure.Number(l.Hi)
+	case l.Lo > 0:
+		return "≥ " + figure.Number(l.Lo)
+	case !math.IsInf(l.Hi, 0):
+		return "< " + figure.Number(l.Hi)
+	}
+	return figure.Absent
 }
 
 // curveCard is the limit as the curve has it.

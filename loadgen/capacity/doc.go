@@ -55,6 +55,9 @@
 // Duration that is long enough for the system: at 90 % of its capacity a queue forgets its state only after hundreds of
 // service times, and a probe has to be as long as a hundred of those stretches.
 //
+// Where the interval is wider than a fifth of the limit (curve.WidestInterval), a limit's text shows it in place of the one figure, and
+// Recommended is never more than its lower bound.
+//
 // # Before a search
 //
 // Name the SLO first. Give a Warmup (WarmupAuto finds its length), since each probe begins with an idle system. Give a

@@ -24,12 +24,14 @@ func plan() loadgen.Plan {
 }
 
 func ExampleSearch() {
-	limit, err := capacity.Search(context.Background(), llmsim.Runner(llmsim.OPT13BTP4()), plan(), capacity.WithStart(4))
+	p := plan()
+	p.Duration = 10 * time.Minute // with 90 s the interval is 16 to 66 requests/s
+	limit, err := capacity.Search(context.Background(), llmsim.Runner(llmsim.OPT13BTP4()), p, capacity.WithStart(4))
 	if err != nil {
 		panic(err)
 	}
 	fmt.Printf("%s: %.0f %% of %.0f requests/s are recommended\n", limit.State, 100*limit.Recommended/limit.Rate, limit.Rate)
-	// Output: found: 80 % of 65 requests/s are recommended
+	// Output: found: 80 % of 66 requests/s are recommended
 }
 
 func ExampleSweep() {

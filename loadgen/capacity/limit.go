@@ -42,7 +42,7 @@ type Limit struct {
 	Bracket     [2]float64 // the highest rate whose verdict was met, below the lowest whose verdict was missed, and that one; NaN: none
 	Objective   string     // whose share decides the estimate; "": it rests on the bracket
 	Raw         curve.Peak // raw throughput limit: the highest throughput of any probe, and the rate that was asked for then; what failed is throughput too
-	Recommended float64    // Rate × (1 − Headroom); NaN unless it was found
+	Recommended float64    // Rate × (1 − Headroom), and no more than Lo; NaN unless a limit was found whose interval is bounded below
 	Headroom    float64
 	Probes      []*Probe // in the order in which they were made
 	Warnings    []error
@@ -61,7 +61,10 @@ func (s *search) limit() *Limit {
 		l.Bracket[1] = b.hi
 	}
 	l.decide(s, b)
-	l.Recommended = l.Rate * (1 - l.Headroom)
+	l.Recommended = math.NaN()
+	if l.State == Found && l.Lo > 0 { // beyond Lo the data do not show that the SLO is met
+		l.Recommended = min(l.Rate*(1-l.Headroom), l.Lo)
+	}
 	for _, p := range s.probes {
 		if v := p.Report.ThroughputRPS; !p.ClientLimited() && !math.IsNaN(v) && !(v <= l.Raw.Value) {
 			l.Raw = curve.Peak{Load: p.Rate, Value: v}
@@ -160,7 +163,11 @@ func (l Limit) String() string {
 		line("Raw limit", fmt.Sprintf("%s requests/s of throughput, at %s/s", figure.Number(l.Raw.Value), figure.Number(l.Raw.Load)))
 	}
 	if !math.IsNaN(l.Recommended) {
-		line("Recommended", fmt.Sprintf("%s requests/s: the goodput limit less %s", figure.Number(l.Recommended), figure.Percent(l.Headroom)))
+		why := "the goodput limit less " + figure.Percent(l.Headroom)
+		if l.Recommended < l.Rate*(1-l.Headroom) {
+			why = "the lower bound of the interval, which is less than " + why
+		}
+		line("Recommended", figure.Number(l.Recommended)+" requests/s: "+why)
 	}
 	if len(l.Probes) > 0 {
 		t := figure.Table{}
@@ -184,6 +191,9 @@ func (l *Limit) limitText() string {
 	switch l.State {
 	case Found:
 		text := fmt.Sprintf("%s requests/s (%s interval %s to %s)%s", figure.Number(l.Rate), figure.Percent(l.Confidence), figure.Number(l.Lo), figure.Number(l.Hi), n)
+		if curve.Wide(l.Rate, l.Lo, l.Hi) {
+			text = fmt.Sprintf("%s to %s requests/s ? (%s interval; the estimate is %s)%s", figure.Number(l.Lo), figure.Number(l.Hi), figure.Percent(l.Confidence), figure.Number(l.Rate), n)
+		}
 		if l.Objective != "" {
 			text += "; " + l.Objective + " decides"
 		}

@@ -157,6 +157,23 @@ func TestSearchOfWhatIsNotMonotone(t *testing.T) {
 	assert.Equal(t, [2]float64{10, 22}, limit.Bracket)
 }
 
+// A limit between two rates that are far apart is no one figure, and no load beyond the lower one is recommended.
+func TestSearchWithAWideInterval(t *testing.T) {
+	l, err := Search(t.Context(), made(step(50), nil), madePlan(), WithArrivals(constant), WithStart(32), WithProbes(2))
+	require.NoError(t, err)
+	require.Equal(t, Found, l.State)
+	assert.Equal(t, [3]float64{32, 48, 64}, [3]float64{l.Lo, l.Rate, l.Hi})
+	assert.Equal(t, 32.0, l.Recommended, "and not 38.4")
+	assert.Contains(t, l.String(), "Goodput limit  32 to 64 requests/s ? (95% interval; the estimate is 48), after 2 probes")
+	assert.Contains(t, l.String(), "32 requests/s: the lower bound of the interval")
+
+	l, err = Search(t.Context(), made(step(50), nil), madePlan(), WithArrivals(constant), WithStart(32))
+	require.NoError(t, err)
+	assert.Equal(t, 0.8*l.Rate, l.Recommended)
+	assert.NotContains(t, l.String(), "?")
+	assert.NotContains(t, l.String(), "lower bound")
+}
+
 func TestSearchRefuses(t *testing.T) {
 	run := made(step(1), nil)
 	for what, c := range map[string]struct {
