@@ -128,15 +128,24 @@ func (p Plan) Validate() error {
 	}
 	for _, f := range []struct {
 		name string
-		v    int64
+		n    int
 	}{
-		{"Concurrency", int64(p.Concurrency)}, {"ThinkTime", int64(p.ThinkTime)}, {"RampUp", int64(p.RampUp)},
-		{"Requests", int64(p.Requests)}, {"Warmup", int64(p.Warmup)}, {"WarmupRequests", int64(p.WarmupRequests)},
-		{"Duration", int64(p.Duration)}, {"Cooldown", int64(p.Cooldown)}, {"CooldownRequests", int64(p.CooldownRequests)},
-		{"Timeout", int64(p.Timeout)}, {"Drain", int64(p.Drain)}, {"MaxInFlight", int64(p.MaxInFlight)},
+		{"Concurrency", p.Concurrency}, {"Requests", p.Requests}, {"WarmupRequests", p.WarmupRequests},
+		{"CooldownRequests", p.CooldownRequests}, {"MaxInFlight", p.MaxInFlight},
 	} {
-		if f.v < 0 && !(f.name == "Warmup" && p.Warmup == WarmupAuto) {
-			return refuse(f.name, "%d is negative", f.v)
+		if f.n < 0 {
+			return refuse(f.name, "%d is negative", f.n)
+		}
+	}
+	for _, f := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{"ThinkTime", p.ThinkTime}, {"RampUp", p.RampUp}, {"Warmup", p.Warmup}, {"Duration", p.Duration},
+		{"Cooldown", p.Cooldown}, {"Timeout", p.Timeout}, {"Drain", p.Drain},
+	} {
+		if f.d < 0 && !(f.name == "Warmup" && f.d == WarmupAuto) {
+			return refuse(f.name, "%v is negative", f.d)
 		}
 	}
 	for _, check := range []func() error{p.checkLoop, p.checkOverflow, p.checkBounds} {
