@@ -44,7 +44,7 @@ type options struct {
 }
 
 func program(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args, stderr)
+	o, err := parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -59,16 +59,23 @@ func program(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func parse(args []string, stderr io.Writer) (o options, err error) {
+func parse(args []string, help io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("admission", flag.ContinueOnError)
-	f.SetOutput(stderr)
+	f.SetOutput(io.Discard) // an error is one line, which the caller prints
+	f.Usage = func() {}
 	text := f.String("slo", "ttft p95 < 2s, tpot p95 < 100ms", "the service-level objectives")
 	shape := f.String("shape", "conversation", "lengths of prompts and outputs: conversation or code, of Azure's traces of 2023")
 	f.Float64Var(&o.limit, "limit", 0, "the goodput limit without control, requests/s; 0: it is searched for")
 	f.IntVar(&o.seeds, "seeds", 3, "runs of each policy under each load")
 	f.DurationVar(&o.duration, "duration", 20*time.Minute, "length of a run")
-	if err := f.Parse(args); err != nil {
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		f.SetOutput(help)
+		fmt.Fprint(help, "Usage: admission [options]\n\nCompares policies of admission control by their goodput under several loads, in simulation.\n\n")
+		f.PrintDefaults()
 		return o, err
+	case err != nil:
+		return o, fmt.Errorf("%w (--help lists the options)", err)
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("there are no arguments beside options: %q", f.Arg(0))

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,15 +23,22 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "promrules:", err)
-		os.Exit(2)
+	os.Exit(status(run(os.Args[1:], os.Stdout), os.Stderr))
+}
+
+// status is the exit status: 0 also for help, else 2. Errors are one line.
+func status(err error, stderr io.Writer) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
 	}
+	fmt.Fprintln(stderr, "promrules:", err)
+	return 2
 }
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("promrules", flag.ContinueOnError)
-	flags.SetOutput(out)
+	flags.SetOutput(io.Discard) // an error is one line, which main prints
+	flags.Usage = func() {}
 	dir := flags.String("out", ".", "directory that the files go to")
 	source := flags.String("source", "goodput", "whose metrics: goodput, vllm or sglang")
 	name := flags.String("name", "", "name of the SLO, as in the service; without one its fingerprint is the label")
@@ -40,13 +48,22 @@ func run(args []string, out io.Writer) error {
 	var text []string
 	for len(args) > 0 { // the SLO may stand before the flags
 		if strings.HasPrefix(args[0], "-") {
-			if err := flags.Parse(args); err != nil {
+			switch err := flags.Parse(args); {
+			case errors.Is(err, flag.ErrHelp):
+				flags.SetOutput(out)
+				fmt.Fprint(out, "Usage: promrules SLO [options]\n\nWrites Prometheus rules, their tests and a dashboard for an SLO such as 'ttft p95 < 800ms, error_rate < 1%', and the SLO as an OpenSLO file.\n\n")
+				flags.PrintDefaults()
 				return err
+			case err != nil:
+				return fmt.Errorf("%w (--help lists the options)", err)
 			}
 			args = flags.Args()
 			continue
 		}
 		text, args = append(text, args[0]), args[1:]
+	}
+	if len(text) == 0 {
+		return errors.New("which SLO? (--help shows one)")
 	}
 	s, err := slo.Parse(strings.Join(text, ", "))
 	if err != nil {

@@ -47,3 +47,18 @@ func TestItRefusesWhatCannotBeMeant(t *testing.T) {
 	require.ErrorIs(t, run([]string{"ttft p95 < 800ms", "--service", "a b"}, &out), openslo.ErrInexpressible)
 	require.Error(t, run(nil, &out))
 }
+
+// Help says what the argument is, and is no error.
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"ttft p95 < 800ms", "--help"}} {
+		var out, stderr bytes.Buffer
+		require.Zero(t, status(run(args, &out), &stderr))
+		require.Contains(t, out.String(), "Usage: promrules SLO [options]\n")
+		require.Contains(t, out.String(), "-source")
+		require.Empty(t, stderr.String())
+	}
+	var out, stderr bytes.Buffer
+	require.Equal(t, 2, status(run([]string{"ttft p95 < 800ms", "--nonsense"}, &out), &stderr))
+	require.Empty(t, out.String())
+	require.Equal(t, "promrules: flag provided but not defined: -nonsense (--help lists the options)\n", stderr.String())
+}

@@ -100,6 +100,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		f.SetOutput(stdout)
+		fmt.Fprint(stdout, "Usage: quickstart [options]\n\nMeasures the goodput of simulated engines under several loads.\n\n")
 		f.PrintDefaults()
 		return err
 	case err != nil:

@@ -72,6 +72,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		f.SetOutput(stdout)
+		fmt.Fprint(stdout, "Usage: replay --trace FILE [options]\n\nReplays a trace against a simulated engine, and prints the goodput at each speed.\n\n")
 		f.PrintDefaults()
 		return err
 	case err != nil:

@@ -77,6 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		f.SetOutput(stdout)
+		fmt.Fprint(stdout, "Usage: service [options]\n\nServes a simulated engine, watched by a monitor.\n\n")
 		f.PrintDefaults()
 		return err
 	case err != nil:
