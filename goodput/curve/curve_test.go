@@ -2,6 +2,7 @@ package curve
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -254,4 +255,22 @@ func TestWide(t *testing.T) {
 	assert.True(t, Wide(64.4, 0, 1), "not bounded below")
 	assert.True(t, Wide(64.4, 64, math.Inf(1)))
 	assert.True(t, Wide(math.NaN(), 32, 33))
+}
+
+// What the points' reports warn of is in the text, with the load and once.
+func TestTextHasTheWarningsOfThePoints(t *testing.T) {
+	all := points(p95, 40, 60, 60, 80)
+	all[0].Report.Warnings = []error{errors.New("a clock that jumped"), errors.New("a clock that jumped")}
+	all[1].Report.Warnings = []error{errors.New("few requests")}
+	all[2].Report.Warnings = []error{errors.New("few requests")}
+	all[2].Report.Health = &goodput.ClientHealth{Verdict: goodput.Suspect, Reasons: []string{"it was a little late", "it was hot"}}
+	all[3].Report.Health = &goodput.ClientHealth{Verdict: goodput.Invalid, Reasons: []string{"it was late"}}
+	c, err := New(Rate, all)
+	require.NoError(t, err)
+	_, said, ok := strings.Cut(c.String(), "\nWarnings\n")
+	require.True(t, ok)
+	assert.Equal(t, "  - load 80/s: the client was not sound at this load, which is left out: it was late\n"+
+		"  - load 40/s: a clock that jumped\n"+
+		"  - load 60/s: few requests\n"+
+		"  - load 60/s: the client was "+string(goodput.Suspect)+": it was a little late; it was hot\n", said)
 }

@@ -17,7 +17,7 @@ const textWidth = 100
 func label(name string) string { return fmt.Sprintf("%-15s", name) }
 
 // String is the curve for people: the limits first, then a row for each point, then what each percentile costs, and the
-// warnings. "–" is a number that there is not.
+// warnings, those of the points' reports among them. "–" is a number that there is not.
 func (c Curve) String() string {
 	var b strings.Builder
 	for _, l := range c.Lines() {
@@ -30,13 +30,35 @@ func (c Curve) String() string {
 	if c.Stopped != "" {
 		b.WriteString("\n" + figure.Wrap(label("Stopped"), figure.Clean(c.Stopped, 1000), textWidth))
 	}
-	if len(c.Warnings) > 0 {
+	if all := c.warnings(); len(all) > 0 {
 		b.WriteString("\nWarnings\n")
-		for _, w := range c.Warnings {
-			b.WriteString(figure.Wrap("  - ", figure.Clean(w.Error(), 1000), textWidth))
+		for _, w := range all {
+			b.WriteString(figure.Wrap("  - ", w, textWidth))
 		}
 	}
 	return b.String()
+}
+
+// warnings are the curve's, and then by load why a client was not quite sound, and the reports' own. Each is there once.
+func (c *Curve) warnings() (all []string) {
+	add := func(said string) {
+		if said = figure.Clean(said, 1000); !slices.Contains(all, said) {
+			all = append(all, said)
+		}
+	}
+	for _, w := range c.Warnings {
+		add(w.Error())
+	}
+	for _, p := range c.Points {
+		of := "load " + c.Axis.Text(p.Load) + ": "
+		if h := p.Report.Health; !h.Sound() && h.Verdict != goodput.Invalid { // which is among the curve's
+			add(of + "the client was " + strings.TrimSuffix(string(h.Verdict)+": "+strings.Join(h.Reasons, "; "), ": "))
+		}
+		for _, w := range p.Report.Warnings {
+			add(of + w.Error())
+		}
+	}
+	return all
 }
 
 // Lines are what String says in words, above its tables: the SLO, the "Goodput limit", the "Raw limit" and the "Goodput peak", and
