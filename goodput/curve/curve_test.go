@@ -145,6 +145,10 @@ func TestAClientThatWasNotSoundIsLeftOut(t *testing.T) {
 	require.Len(t, c.Warnings, 1)
 	require.ErrorIs(t, c.Warnings[0], ErrClient)
 	assert.Contains(t, c.Warnings[0].Error(), "it was late")
+	assert.Contains(t, strings.Join(strings.Fields(c.String()), " "), "at least load 60/s: the SLO is met at every load up to that; no verdict at 80/s (the client was not sound)")
+	all[1].Report.Verdict = goodput.Inconclusive
+	assert.Equal(t, "no verdict at 80/s (the client was not sound), no verdict at 60/s (inconclusive)", Rate.NoVerdict(all, 40))
+	assert.Empty(t, Rate.NoVerdict(all, 80))
 }
 
 func TestNewRefuses(t *testing.T) {

@@ -96,7 +96,11 @@ func (c *Curve) limitText() string {
 		}
 		return text
 	case AtLeast:
-		return fmt.Sprintf("at least load %s: the SLO is met at every load", c.Axis.Text(x.Lo))
+		text := fmt.Sprintf("at least load %s: the SLO is met at every load", c.Axis.Text(x.Lo))
+		if none := c.Axis.NoVerdict(c.Points, x.Lo); none != "" {
+			text += " up to that; " + none
+		}
+		return text
 	case Below:
 		return fmt.Sprintf("below load %s: the SLO is met at none", c.Axis.Text(x.Hi))
 	}

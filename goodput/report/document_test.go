@@ -308,6 +308,16 @@ func TestMarkdownOfASweep(t *testing.T) {
 	assert.Contains(t, out, "Client: valid; 7,774 of 7,774 requests sent")
 }
 
+// unsound is a curve whose client was not sound at the higher of two loads.
+func unsound(t *testing.T) *curve.Curve {
+	t.Helper()
+	bad := queueReport(64, chat)
+	bad.Health.Verdict, bad.Health.Reasons = goodput.Invalid, []string{"its CPUs were full"}
+	c, err := curve.New(curve.Rate, []curve.Point{{Load: 8, Report: queueReport(8, chat)}, {Load: 64, Report: bad}})
+	require.NoError(t, err)
+	return c
+}
+
 func TestCards(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	c := sweep(t)
@@ -324,6 +334,12 @@ func TestCards(t *testing.T) {
 			out := write(t, how, report.Document{Limit: &l, Curve: c})
 			assert.Contains(t, strings.Join(strings.Fields(out), " "), want, how)
 		}
+	}
+	out := write(t, "markdown", report.Document{Limit: &report.Limit{State: "unknown", Rate: nan, Hi: 80, Recommended: nan}, Curve: c})
+	assert.Contains(t, strings.ReplaceAll(out, "&lt;", "<"), "❓ GOODPUT LIMIT: < 80 requests/s")
+	x60 := report.Document{Limit: &report.Limit{State: "at least", Rate: nan, Lo: 8, Hi: inf, Recommended: nan}, Curve: unsound(t)}
+	for _, how := range []string{"html", "text", "markdown"} {
+		assert.Contains(t, strings.Join(strings.Fields(write(t, how, x60)), " "), "above it there is no verdict at 64/s (the client was not sound)", how)
 	}
 	for want, l := range map[string]report.Limit{ // too wide for one figure
 		"? GOODPUT LIMIT: 32 to 72 requests/s": {State: "found", Rate: 64.4, Lo: 32, Hi: 72, Confidence: 0.95, Recommended: 32, Headroom: 0.2},

@@ -76,13 +76,13 @@ func (d *Document) limitCard() card {
 		c.Lines = append(c.Lines, goodput.Line{Name: "Searched", Text: said})
 	case l.State == "at least" && l.Lo > 0:
 		c.Figure, c.Tone = "≥ "+figure.Number(l.Lo), open
-		c.Lines = append(c.Lines, goodput.Line{Name: "Searched", Text: "the SLO is met at " + figure.Number(l.Lo) + " requests/s, and was missed at no rate that could be tried"})
+		c.Lines = append(c.Lines, goodput.Line{Name: "Searched", Text: "the SLO is met at " + figure.Number(l.Lo) + " requests/s, and " + d.above(l.Lo)})
 	case l.State == "never met" && !math.IsInf(l.Hi, 0):
 		c.Figure, c.Tone = "< "+figure.Number(l.Hi), wrong
 		c.Lines = append(c.Lines, goodput.Line{Name: "Searched", Text: "the SLO is missed at " + figure.Number(l.Hi) + " requests/s, the lowest rate that was tried"})
 	default:
-		c.Figure, c.Tone = figure.Absent, open
-		c.Lines = append(c.Lines, goodput.Line{Name: "Searched", Text: "the probes do not show where the limit is"})
+		c.Figure, c.Tone = l.between(), open
+		c.Lines = append(c.Lines, goodput.Line{Name: "Searched", Text: "the probes do not show where the limit is: they want a longer Duration"})
 	}
 	if !math.IsNaN(l.Recommended) && l.Recommended > 0 {
 		why := "the goodput limit less " + figure.Percent(l.Headroom)
@@ -106,14 +106,25 @@ func (d *Document) limitCard() card {
 	return c
 }
 
+// above says why a limit is no more than at least a rate.
+func (d *Document) above(rate float64) string {
+	if d.Curve != nil {
+		if none := d.Curve.Axis.NoVerdict(d.Curve.Points, rate); none != "" {
+			return "above it there is " + none
+		}
+	}
+	return "was missed at no rate that could be tried"
+}
+
 // between is where the limit lies, as far as that is known.
 func (l *Limit) between() string {
+	below := l.Hi > 0 && !math.IsInf(l.Hi, 0)
 	switch {
-	case l.Lo > 0 && !math.IsInf(l.Hi, 0):
+	case l.Lo > 0 && below:
 		return figure.Number(l.Lo) + " to " + figure.Number(l.Hi)
 	case l.Lo > 0:
 		return "≥ " + figure.Number(l.Lo)
-	case !math.IsInf(l.Hi, 0):
+	case below:
 		return "< " + figure.Number(l.Hi)
 	}
 	return figure.Absent

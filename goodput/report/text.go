@@ -19,8 +19,11 @@ func Text(w io.Writer, d Document) error {
 	}
 	if d.Limit != nil {
 		var b strings.Builder
-		c := (&Document{Limit: d.Limit}).limitCard()
+		c := d.limitCard()
 		for _, l := range c.Lines {
+			if l.Name != "Searched" && l.Name != "Recommended" { // which the curve says
+				continue
+			}
 			b.WriteString(figure.Wrap(fmt.Sprintf("%-15s", l.Name), l.Text, 100))
 		}
 		parts = append(parts, b.String())

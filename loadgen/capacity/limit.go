@@ -199,11 +199,35 @@ func (l *Limit) limitText() string {
 		}
 		return text
 	case AtLeast:
-		return "at least " + figure.Number(l.Lo) + " requests/s: the SLO was missed at no rate that was tried" + n
+		why := "the SLO was missed at no rate that was tried"
+		if none := l.noVerdict(); none != "" {
+			why = "above it there is " + none
+		}
+		return "at least " + figure.Number(l.Lo) + " requests/s: " + why + n
 	case NeverMet:
 		return "none: the SLO is missed at " + figure.Number(l.Hi) + " requests/s, the lowest rate that was tried" + n
 	}
-	return "not found: the probes were too short to show where it is" + n
+	known := ""
+	switch lo, hi := l.Bracket[0], l.Bracket[1]; {
+	case lo > 0 && hi > 0:
+		known = fmt.Sprintf("from %s to %s requests/s, and ", figure.Number(lo), figure.Number(hi))
+	case hi > 0:
+		known = fmt.Sprintf("< %s requests/s, where the SLO is missed, and ", figure.Number(hi))
+	case lo > 0:
+		known = fmt.Sprintf("≥ %s requests/s, where the SLO is met, and ", figure.Number(lo))
+	}
+	return "not found: " + known + "the probes were too short to show more: give them a longer Duration" + n
+}
+
+// noVerdict says at which rates above Lo the probes have no verdict, and why.
+func (l *Limit) noVerdict() string {
+	var points []curve.Point
+	for _, p := range sorted(l.Probes) {
+		r := *p.Report
+		r.Verdict = p.Verdict // of the looks
+		points = append(points, curve.Point{Load: p.Rate, Report: &r})
+	}
+	return curve.Rate.NoVerdict(points, l.Lo)
 }
 
 // ProbeHeader are the names of what a Row has.

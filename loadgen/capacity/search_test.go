@@ -126,6 +126,9 @@ func TestSearchWithABusyClient(t *testing.T) {
 	assert.Equal(t, AtLeast, l.State)
 	assert.InEpsilon(t, 50, l.Lo, 0.07)
 	assert.LessOrEqual(t, l.Lo, 50.0)
+	assert.Contains(t, l.String(), "above it there is no verdict at ")
+	assert.Contains(t, strings.Join(strings.Fields(l.String()), " "), "64/s (the client was not sound)")
+	assert.NotContains(t, l.String(), "missed at no rate")
 	require.Len(t, l.Warnings, 1)
 	require.ErrorIs(t, l.Warnings[0], ErrClient)
 	assert.Contains(t, l.Warnings[0].Error(), "too busy")
@@ -172,6 +175,21 @@ func TestSearchWithAWideInterval(t *testing.T) {
 	assert.Equal(t, 0.8*l.Rate, l.Recommended)
 	assert.NotContains(t, l.String(), "?")
 	assert.NotContains(t, l.String(), "lower bound")
+}
+
+// A search that found no limit says what it has, and what to do.
+func TestUnknownSaysWhatIsKnown(t *testing.T) {
+	nan := math.NaN()
+	for want, bracket := range map[string][2]float64{
+		"not found: < 80 requests/s, where the SLO is missed, and the probes": {nan, 80},
+		"not found: ≥ 40 requests/s, where the SLO is met, and the probes":    {40, nan},
+		"not found: from 40 to 80 requests/s, and the probes":                 {40, 80},
+		"not found: the probes": {nan, nan},
+	} {
+		l := &Limit{State: Unknown, Bracket: bracket}
+		assert.Contains(t, l.limitText(), want)
+		assert.Contains(t, l.limitText(), "give them a longer Duration")
+	}
 }
 
 func TestSearchRefuses(t *testing.T) {
