@@ -146,9 +146,6 @@ func (m *Monitor) initAlerts() error {
 				if err := r.Check(o.Objective, m.period); err != nil {
 					return fmt.Errorf("WithRules: %w", err)
 				}
-				if slices.ContainsFunc(m.alerts, func(a alert) bool { return a.is(g, o, r) }) {
-					return fmt.Errorf("WithRules: %w: %v is there twice for %s", ErrRule, r, o.text)
-				}
 				m.alerts = append(m.alerts, alert{g: g, o: o, rule: r, state: NoData, since: m.axis})
 			}
 		}

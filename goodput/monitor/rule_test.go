@@ -134,7 +134,7 @@ func TestARuleTwiceIsRefused(t *testing.T) {
 	for _, rules := range [][]Rule{{r, r}, {r, of(1)}} {
 		_, err := New(s, WithRules(rules...))
 		require.ErrorIs(t, err, ErrRule)
-		require.ErrorContains(t, err, "twice")
+		require.ErrorContains(t, err, "tell apart")
 	}
 }
 
