@@ -52,6 +52,7 @@ type Curve struct {
 	Points      []Point // in the order of their loads
 
 	Raw         Peak       // raw throughput limit; what failed is throughput too, see ErrFailed
+	RawRises    bool       // throughput still rises at the highest load, by more than chance explains: the raw limit is at least Raw
 	Succeeded   Peak       // the highest rate of successes at any load: what of the raw limit the system can deliver
 	Limit       Crossing   // goodput limit
 	Peak        Peak       // goodput peak
@@ -132,6 +133,9 @@ func (c *Curve) read(loads []load) {
 		if v := l.rate(good); !math.IsNaN(v) && !(v <= c.Peak.Value) {
 			c.Peak = Peak{l.at, v}
 		}
+	}
+	if n := len(loads); n > 1 && c.Raw.Load == loads[n-1].at { // requests that fail end at any rate, and show no more that can be done
+		c.RawRises = apart(loads[n-2], loads[n-1], throughput) > significant && apart(loads[n-2], loads[n-1], success) > significant
 	}
 	c.Limit = c.cross(loads, nil)
 	c.Recommended = c.Limit.Load * (1 - c.Headroom)

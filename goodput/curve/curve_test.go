@@ -243,6 +243,8 @@ func TestTimeoutsInTheRawLimit(t *testing.T) {
 	require.ErrorIs(t, c.Warnings[0], ErrFailed)
 	assert.Contains(t, c.Warnings[0].Error(), "of which 40.0% failed")
 	assert.Contains(t, c.String(), "Success limit  5")
+	assert.False(t, c.RawRises, "what rises has failed")
+	assert.NotContains(t, c.String(), "Raw limit      at least")
 	assert.Contains(t, c.Falls, "of that throughput failed")
 	assert.NotContains(t, c.Falls, "more work is done")
 
@@ -250,6 +252,15 @@ func TestTimeoutsInTheRawLimit(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, c.Warnings)
 	assert.NotContains(t, c.String(), "Success limit")
+	assert.True(t, c.RawRises)
+	assert.Contains(t, c.String(), "Raw limit      at least ")
+
+	c, err = New(Rate, []Point{at(40, 40), at(60, 60), at(61, 60)})
+	require.NoError(t, err)
+	assert.False(t, c.RawRises, "1/s is within chance")
+	c, err = New(Rate, []Point{at(60, 60)})
+	require.NoError(t, err)
+	assert.False(t, c.RawRises, "one load shows no rise")
 }
 
 func TestWide(t *testing.T) {

@@ -64,10 +64,14 @@ func (c *Curve) warnings() (all []string) {
 // Lines are what String says in words, above its tables: the SLO, the "Goodput limit", the "Raw limit" and the "Goodput peak", and
 // as far as there are any the "Success limit", the "Bloat zone", the "Recommended" load and, under "Falls", that goodput falls while throughput rises.
 func (c Curve) Lines() []goodput.Line {
+	least := ""
+	if c.RawRises {
+		least = "at least "
+	}
 	lines := []goodput.Line{
 		{Name: "SLO", Text: c.SLO.String()},
 		{Name: "Goodput limit", Text: c.limitText()},
-		{Name: "Raw limit", Text: c.peakText(c.Raw, "requests/s of throughput")},
+		{Name: "Raw limit", Text: least + c.peakText(c.Raw, "requests/s of throughput")},
 	}
 	add := func(name, text string) { lines = append(lines, goodput.Line{Name: name, Text: text}) }
 	if slices.ContainsFunc(c.Warnings, func(err error) bool { return errors.Is(err, ErrFailed) }) {

@@ -159,8 +159,12 @@ func (l Limit) String() string {
 	line := func(name, text string) { b.WriteString(figure.Wrap(label(name), text, textWidth)) }
 	line("SLO", l.SLO.String())
 	line("Goodput limit", l.limitText())
-	if !math.IsNaN(l.Raw.Load) {
-		line("Raw limit", fmt.Sprintf("%s requests/s of throughput, at %s/s", figure.Number(l.Raw.Value), figure.Number(l.Raw.Load)))
+	if c, err := l.Curve(); err == nil && !math.IsNaN(l.Raw.Load) {
+		for _, of := range c.Lines() {
+			if of.Name == "Raw limit" || of.Name == "Success limit" {
+				line(of.Name, of.Text)
+			}
+		}
 	}
 	if !math.IsNaN(l.Recommended) {
 		why := "the goodput limit less " + figure.Percent(l.Headroom)

@@ -106,6 +106,7 @@ func TestSearchThatIsNeverMissed(t *testing.T) {
 	assert.True(t, math.IsInf(l.Hi, 1))
 	assert.InEpsilon(t, 20, l.Raw.Value, 0.01)
 	assert.Contains(t, l.String(), "at least 20 requests/s")
+	assert.Contains(t, l.String(), "Raw limit      at least ")
 }
 
 // A client that cannot keep up shows its own limit. The search goes as near to it as it wants to know the limit.
@@ -318,4 +319,20 @@ func TestShortProbesKnowWhatLongerOnesSaw(t *testing.T) {
 	obs := []observation{{10, 0, 100, 100}, {80, 0.05, 10_000, 500}, {85, 0.01, 400, 400}, {90, 0.1, 20_000, 900}}
 	correlate(obs)
 	assert.Equal(t, []observation{{10, 0, 100, 100}, {80, 0.05, 10_000, 500}, {85, 0.01, 400, 20}, {90, 0.1, 20_000, 900}}, obs)
+}
+
+// Half of what ended failed: the raw limit does not stand without what succeeded.
+func TestTextNamesTheSuccessLimit(t *testing.T) {
+	a := goodput.NewAccumulator(slo.MustParse("e2e p90 < 100ms"))
+	for i := range 2000 {
+		r := goodput.Record{Start: time.Unix(0, 0).Add(time.Duration(i) * 10 * time.Millisecond), End: 10 * time.Millisecond, Outcome: goodput.Success}
+		if i%2 == 0 {
+			r.Outcome = goodput.Timeout
+		}
+		a.Observe(&r)
+	}
+	s := &search{config: defaults(), plan: madePlan(), probes: []*Probe{{Rate: 100, Verdict: goodput.Missed, Report: a.Report()}}}
+	text := s.limit().String()
+	assert.Regexp(t, `Raw limit +(100|100\.\d|99\.\d) requests/s of throughput, at load 100/s`, text)
+	assert.Regexp(t, `Success limit +(50|50\.\d|49\.\d) requests/s of successes, at load 100/s`, text)
 }
