@@ -57,17 +57,22 @@ type Alert struct {
 	Since     time.Time  `json:"since"` // of the state
 	Long      Burn       `json:"long"`
 	Short     Burn       `json:"short"`
-	Lower     Figure     `json:"lower"` // bound of the long window's bad share, which it has to have above the threshold
+	Lower     Figure     `json:"lower"`             // bound of the long window's bad share, which it has to have above the threshold
+	Warning   string     `json:"warning,omitempty"` // the objective's, as in [State]
 }
 
 // LogValue is the alert for package log/slog. There is nothing in it of any request.
 func (a Alert) LogValue() slog.Value {
-	return slog.GroupValue(
+	all := []slog.Attr{
 		slog.String("slo", a.SLO), slog.String("objective", a.Objective), slog.String("severity", string(a.Rule.Severity)),
 		slog.String("state", a.State.String()), slog.Float64("factor", a.Factor),
 		slog.Duration("long", a.Rule.Long), slog.Float64("long_burn", a.Long.Rate.or(-1)), slog.Uint64("long_total", a.Long.Total),
 		slog.Duration("short", a.Rule.Short), slog.Float64("short_burn", a.Short.Rate.or(-1)), slog.Uint64("short_total", a.Short.Total),
-	)
+	}
+	if a.Warning != "" {
+		all = append(all, slog.String("warning", a.Warning))
+	}
+	return slog.GroupValue(all...)
 }
 
 // or is the figure or, where it is absent, another.
@@ -104,6 +109,7 @@ func (r *reading) judge(a *alert) Alert {
 	factor := a.rule.Factor(r.m.period)
 	v := Alert{SLO: a.g.name, Objective: a.o.text, Rule: a.rule, Factor: factor, Threshold: factor * a.o.allowed,
 		Long: r.burn(a.g, a.o, a.rule.Long), Short: r.burn(a.g, a.o, a.rule.Short)}
+	v.Warning = r.undefinedWarning(a.g, a.o)
 	v.Lower = Figure(wilsonLower(v.Long.Bad, v.Long.Total, r.m.z))
 	if s := a.next(r, &v); s != a.state {
 		a.state, a.since = s, r.now

@@ -153,6 +153,7 @@ func TestBudgets(t *testing.T) {
 	require.Zero(t, s.Objectives[1].Budget.Total)
 	require.True(t, s.Objectives[1].Budget.Left.Absent())
 	require.Equal(t, Budget{Bad: 10, Total: 100, Left: 0.5}, roundLeft(s.Objectives[2].Budget))
+	require.Equal(t, []string{"metric undefined: 100 of 100 successes have no tpot; each is left out of tpot p90 < 50ms"}, m.State().Warnings)
 	k := m.Counters().Classes[0]
 	require.EqualValues(t, 100, k.Objectives[1].Undefined)
 	require.Zero(t, k.Objectives[1].Decided)

@@ -16,6 +16,10 @@ type State struct {
 	Classes []ClassState `json:"classes"` // by name
 	Alerts  []Alert      `json:"alerts"`
 
+	// Warnings say, for each objective, of how many successes since counting began the metric was undefined, and what became of
+	// them: an alert that fires for want of a value is about what the service tells, and not about its speed. Absent: none.
+	Warnings []string `json:"warnings,omitempty"`
+
 	InFlight int64 `json:"in_flight"`
 	Overdue  int64 `json:"overdue"` // of those in flight: past a deadline, and so bad already
 }
@@ -49,6 +53,9 @@ func (r *reading) state() *State {
 		one := SLOState{Name: g.name, SLO: g.slo.String()}
 		for i := range g.objects {
 			o := &g.objects[i]
+			if text := r.undefinedWarning(g, o); text != "" {
+				s.Warnings = append(s.Warnings, text)
+			}
 			x := ObjectiveState{Objective: o.text, Allowed: o.allowed, Budget: r.budget(g, o)}
 			for _, d := range shown {
 				x.Burns = append(x.Burns, r.burn(g, o, d))
