@@ -28,3 +28,19 @@ func (l Ladder) Step(pressure float64) int {
 	}
 	return min(1+int((pressure-ladderFrom)/(1-ladderFrom)*float64(len(l))), len(l))
 }
+
+// degrade takes from t what a step of its ladder says.
+func (s *Scheduler) degrade(t *Ticket, step int) Degradation {
+	d := t.class.ladder[step-1]
+	if d.MaxOutputTokens > 0 && (t.MaxOutputTokens == 0 || d.MaxOutputTokens < t.MaxOutputTokens) {
+		t.Grant.MaxOutputTokens = d.MaxOutputTokens
+		if l := s.load(t, d.MaxOutputTokens); l.Output < t.load.Output {
+			t.load = l
+		}
+	}
+	t.Grant.Priority -= d.LowerPriority
+	t.Grant.Step = step
+	t.budget = max(t.budget, d.Budget)
+	t.item.Priority, t.item.Tokens = t.Grant.Priority, t.load.Tokens()
+	return d
+}

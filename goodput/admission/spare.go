@@ -34,3 +34,13 @@ func (s *Spare) Let() bool {
 
 // Overdrawn says that so many more were predicted to be late than the share allows that there is an overload.
 func (s *Spare) Overdrawn() bool { return s.balance < -spareDrawn }
+
+// spare says whether t, which is predicted to be late, is let through. It then stands behind all that can still be in time.
+func (s *Scheduler) spare(t *Ticket) bool {
+	if t.spared || !t.class.spare.Let() {
+		return false
+	}
+	t.spared = true
+	t.item.Deadline = t.Arrival.Add(t.budget * sparedTime)
+	return true
+}
