@@ -11,15 +11,22 @@ var (
 	ErrNoTokens  = errors.New("llmsim: a job has at least one prompt token and one output token")
 	ErrTooLong   = errors.New("llmsim: prompt and output do not fit into the KV cache")
 	ErrQueueFull = errors.New("llmsim: the queue is full")
+	ErrComputed  = errors.New("llmsim: of a job's prompt tokens none to all are computed already")
 )
 
 // Job is one request for an engine.
+//
+// A job whose Computed is its whole Prompt is an answer that was begun elsewhere, as the decode side of a disaggregated
+// system gets it: Prompt counts all tokens so far, those of the answer too, and Output those still to come. Each of them
+// comes of a decode step, the first too. A prompt of n tokens, of whose answer of m tokens the first was made elsewhere,
+// is Prompt n+1, Computed n+1, Output m−1.
 type Job struct {
-	ID     uint64 // the caller's, of which one job at a time is in the engine
-	Prompt int    // prompt tokens, at least 1
-	Output int    // output tokens, at least 1
-	Rank   uint64 // jobs submitted in the same instant are queued by Rank, lower first; those of one Rank as they were submitted
-	Data   any    // the caller's own, handed back in each Event
+	ID       uint64 // the caller's, of which one job at a time is in the engine
+	Prompt   int    // prompt tokens, at least 1
+	Output   int    // output tokens, at least 1
+	Computed int    // prompt tokens whose KV cache comes with the job, when it enters the batch, at no cost: 0 to Prompt
+	Rank     uint64 // jobs submitted in the same instant are queued by Rank, lower first; those of one Rank as they were submitted
+	Data     any    // the caller's own, handed back in each Event
 }
 
 // Event is one output token of a job.
@@ -38,7 +45,7 @@ type Stats struct {
 	KVUsed       int           // tokens of KV cache that hold something
 	Steps        uint64        // steps completed
 	Busy         time.Duration // their time
-	PromptTokens uint64        // computed
+	PromptTokens uint64        // computed here
 	OutputTokens uint64        // generated
 }
 
@@ -48,7 +55,8 @@ type Stats struct {
 //
 // Work is done in steps, one after the other. A step is composed when it begins: each sequence whose prompt is done gets
 // one output token; what is left of TokenBudget goes to the prompts of the batch, oldest first, in chunks; then jobs
-// enter the batch from the head of the queue while budget, MaxBatch and KVTokens allow. Nobody overtakes: where the head
+// enter the batch from the head of the queue while budget, MaxBatch and KVTokens allow. One whose prompt came computed gets
+// an output token in the step with which it enters. Nobody overtakes: where the head
 // of the queue has to wait, all do. A job enters only if its prompt and its whole output fit beside what is promised to
 // the others, so that no sequence ever has to leave the batch again (TensorRT-LLM calls this GUARANTEED_NO_EVICT). The
 // tokens of a step come out at its end; the step that completes a prompt yields the first.
@@ -68,8 +76,8 @@ type Engine struct {
 
 	stepping   bool // a step is under way: from start to end
 	start, end time.Duration
-	chunks     []int // its prompt tokens, by index of prefills, which may be longer
-	entered    int   // how many of prefills, at the end, entered the batch with it
+	chunks     []int       // its prompt tokens, by index of prefills, which may be longer
+	entered    []*sequence // the batch with it, in this order: at the end of prefills, or of decodes
 
 	cancelled bool  // prefills or decodes hold sequences that are gone
 	context   int64 // tokens in the contexts of decodes
@@ -82,7 +90,7 @@ type Engine struct {
 type sequence struct {
 	Job
 	arrived   time.Duration
-	prefilled int // prompt tokens computed
+	prefilled int // prompt tokens computed, here or before
 	generated int // output tokens
 	state     state
 }
@@ -105,13 +113,16 @@ func NewEngine(p Params) (*Engine, error) {
 }
 
 // Submit hands over a job at the instant now, which is not before that of an earlier call. The error is ErrTooLong
-// (or ErrNoTokens) for a job that can never run, ErrQueueFull where MaxQueue jobs wait that cannot enter the batch; then
+// (or ErrNoTokens, ErrComputed) for a job that can never run, ErrQueueFull where MaxQueue jobs wait that cannot enter the batch; then
 // the engine is as it was. It panics where a job of the same ID is in the engine. The events up to now are kept for the
 // next Advance.
 func (e *Engine) Submit(now time.Duration, j Job) error {
 	e.run(now)
 	if j.Prompt < 1 || j.Output < 1 {
 		return ErrNoTokens
+	}
+	if j.Computed < 0 || j.Computed > j.Prompt {
+		return ErrComputed
 	}
 	if j.Prompt > e.p.KVTokens || j.Output > e.p.KVTokens-j.Prompt {
 		return ErrTooLong
@@ -196,15 +207,17 @@ func (e *Engine) undo() {
 		return
 	}
 	e.stepping = false
-	first := len(e.prefills) - e.entered
-	for i := len(e.prefills) - 1; i >= first; i-- {
-		s := e.prefills[i]
+	for _, s := range slices.Backward(e.entered) {
+		if s.state == decoding {
+			e.decodes = e.decodes[:len(e.decodes)-1]
+			e.context -= int64(s.Prompt)
+		} else {
+			e.prefills = e.prefills[:len(e.prefills)-1]
+		}
+		e.release(s)
 		s.state = waiting
-		e.stats.Running--
-		e.stats.KVReserved -= s.Prompt + s.Output
 		e.queue.unpop(s)
 	}
-	e.prefills = e.prefills[:first]
 }
 
 // compose begins a step now, unless one is under way.
@@ -215,7 +228,7 @@ func (e *Engine) compose() {
 	if e.cancelled {
 		e.sweep()
 	}
-	e.entered = 0
+	e.entered = e.entered[:0]
 	budget := e.p.TokenBudget - len(e.decodes)
 	e.chunks = e.chunks[:0]
 	var prompt, pairs int64
@@ -238,11 +251,19 @@ func (e *Engine) compose() {
 			break
 		}
 		e.queue.pop()
-		s.state = prefilling
+		e.entered = append(e.entered, s)
 		e.stats.Running++
 		e.stats.KVReserved += s.Prompt + s.Output
+		e.stats.KVUsed += s.prefilled
+		if s.prefilled == s.Prompt {
+			s.state = decoding
+			e.context += int64(s.Prompt)
+			e.decodes = append(e.decodes, s)
+			budget--
+			continue
+		}
+		s.state = prefilling
 		e.prefills = append(e.prefills, s)
-		e.entered++
 		chunk(s)
 	}
 	e.stepping = len(e.decodes)+len(e.chunks) > 0
@@ -344,10 +365,10 @@ func (e *Engine) newSequence(j Job) *sequence {
 	if n := len(e.free); n > 0 {
 		s := e.free[n-1]
 		e.free = e.free[:n-1]
-		*s = sequence{Job: j, arrived: e.now}
+		*s = sequence{Job: j, arrived: e.now, prefilled: j.Computed}
 		return s
 	}
-	return &sequence{Job: j, arrived: e.now}
+	return &sequence{Job: j, arrived: e.now, prefilled: j.Computed}
 }
 
 func (e *Engine) recycle(s *sequence) {

@@ -57,6 +57,46 @@ func TestOneJob(t *testing.T) {
 	assert.Equal(t, llmsim.Stats{Steps: 4, Busy: third - time.Second, PromptTokens: 10, OutputTokens: 3}, s)
 }
 
+// TestComputed: what came with the job costs nothing, and is there for what is computed after it.
+func TestComputed(t *testing.T) {
+	p := round()
+	p.PerPromptPair = 10 * time.Microsecond
+	p.PerContextToken = time.Microsecond
+	t.Run("a part of the prompt", func(t *testing.T) {
+		e := engine(t, p)
+		require.NoError(t, e.Submit(0, llmsim.Job{ID: 7, Prompt: 10, Computed: 7, Output: 2}))
+		assert.Equal(t, 7, e.Stats().KVUsed, "it holds its place from the beginning")
+		// Three tokens with 8, 9 and 10 to attend to; then a decode step with 11 tokens of context.
+		first := 10*ms + 3*ms + 27*10*time.Microsecond
+		second := first + 10*ms + 2*ms + 11*time.Microsecond
+		assert.Equal(t, []llmsim.Event{{At: first, ID: 7}, {At: second, ID: 7, Last: true}}, drain(e))
+		assert.Equal(t, llmsim.Stats{Steps: 2, Busy: second, PromptTokens: 3, OutputTokens: 2}, e.Stats())
+	})
+	t.Run("an answer that was begun elsewhere", func(t *testing.T) {
+		whole := engine(t, p)
+		require.NoError(t, whole.Submit(0, llmsim.Job{ID: 7, Prompt: 10, Output: 3}))
+		all := drain(whole)
+		e := engine(t, p)
+		require.NoError(t, e.Submit(all[0].At, llmsim.Job{ID: 7, Prompt: 11, Computed: 11, Output: 2}))
+		assert.Equal(t, 13, e.Stats().KVReserved, "no more than at the one engine")
+		second := all[0].At + 10*ms + 2*ms + 11*time.Microsecond
+		assert.Equal(t, []llmsim.Event{{At: second, ID: 7}, {At: second + 12*ms + 12*time.Microsecond, ID: 7, Last: true}}, drain(e))
+		assert.Equal(t, all[2].At, second+12*ms+12*time.Microsecond, "as if it had stayed")
+		s := e.Stats()
+		assert.Equal(t, llmsim.Stats{Steps: 2, Busy: s.Busy, OutputTokens: 2}, s)
+	})
+	t.Run("beside prompts", func(t *testing.T) {
+		// Of a budget of 8, one token is the answer's; of 14 prompt tokens 7 fit.
+		e := engine(t, round())
+		require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Rank: 2, Prompt: 14, Output: 1}))
+		require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Rank: 1, Prompt: 20, Computed: 20, Output: 2}))
+		assert.Equal(t, []llmsim.Event{{At: 19 * ms, ID: 1}, {At: 38 * ms, ID: 1, Last: true}, {At: 38 * ms, ID: 2, Last: true}}, drain(e))
+	})
+	e := engine(t, p)
+	assert.ErrorIs(t, e.Submit(0, llmsim.Job{Prompt: 3, Computed: 4, Output: 1}), llmsim.ErrComputed)
+	assert.ErrorIs(t, e.Submit(0, llmsim.Job{Prompt: 3, Computed: -1, Output: 1}), llmsim.ErrComputed)
+}
+
 func TestChunksShareTheBudget(t *testing.T) {
 	e := engine(t, round())
 	require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 4, Output: 3}))
@@ -174,11 +214,14 @@ type refJob struct {
 func (r *reference) begin() {
 	r.tasks = map[*refJob]int{}
 	budget, d := r.p.TokenBudget, r.p.Base
+	decode := func(j *refJob) {
+		budget--
+		r.tasks[j] = 0
+		d += r.p.PerSequence + r.p.PerContextToken*time.Duration(j.Prompt+j.generated)
+	}
 	for _, j := range r.batch {
 		if j.prefilled == j.Prompt {
-			budget--
-			r.tasks[j] = 0
-			d += r.p.PerSequence + r.p.PerContextToken*time.Duration(j.Prompt+j.generated)
+			decode(j)
 		}
 	}
 	prompt := func(j *refJob) {
@@ -204,7 +247,11 @@ func (r *reference) begin() {
 		r.queue = r.queue[1:]
 		r.batch = append(r.batch, j)
 		kv += j.Prompt + j.Output
-		prompt(j)
+		if j.prefilled == j.Prompt {
+			decode(j)
+		} else {
+			prompt(j)
+		}
 	}
 	if len(r.tasks) > 0 {
 		r.end = r.now + d
@@ -263,12 +310,15 @@ func TestAgainstReference(t *testing.T) {
 			now += time.Duration(rng.IntN(1 + rng.IntN(1+int(p.Base)*20)))
 			want = append(want, r.advance(now)...)
 			j := llmsim.Job{ID: id, Prompt: 1 + rng.IntN(60), Output: 1 + rng.IntN(20)}
+			if rng.IntN(3) == 0 {
+				j.Computed = min(j.Prompt, rng.IntN(70))
+			}
 			if err := e.Submit(now, j); err != nil {
 				require.ErrorIs(t, err, llmsim.ErrTooLong)
 				require.Greater(t, j.Prompt+j.Output, p.KVTokens)
 			} else {
 				require.LessOrEqual(t, j.Prompt+j.Output, p.KVTokens)
-				r.queue = append(r.queue, &refJob{Job: j})
+				r.queue = append(r.queue, &refJob{Job: j, prefilled: j.Computed})
 			}
 			got = append(got, e.Advance(now)...)
 			if rng.IntN(4) == 0 {
@@ -323,7 +373,9 @@ func TestOrderOfCallsInOneInstant(t *testing.T) {
 			var ops []op
 			for range rng.IntN(5) {
 				id++
-				ops = append(ops, op{job: llmsim.Job{ID: id, Rank: id, Prompt: 1 + rng.IntN(20), Output: 1 + rng.IntN(9)}})
+				j := llmsim.Job{ID: id, Rank: id, Prompt: 1 + rng.IntN(20), Output: 1 + rng.IntN(9)}
+				j.Computed = max(0, rng.IntN(2*j.Prompt+1)-j.Prompt)
+				ops = append(ops, op{job: j})
 			}
 			for _, o := range old {
 				if rng.IntN(3) == 0 {
