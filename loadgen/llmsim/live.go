@@ -23,6 +23,9 @@ type call struct {
 	wake chan struct{} // capacity 1: there is something new
 	step bool          // wake it at each token and not at the last alone
 
+	// token is told each token as it comes, under live's lock; nil: nobody wants to know.
+	token func(at time.Time, last bool)
+
 	// Under live's lock.
 	at    []time.Duration // when its tokens came out
 	ended bool            // they all did
@@ -96,6 +99,9 @@ func (l *live) collect(now time.Duration) {
 		if ev.Last {
 			c.ended = true
 			delete(l.mine, c)
+		}
+		if c.token != nil {
+			c.token(l.zero.Add(ev.At), ev.Last)
 		}
 		if c.step || ev.Last {
 			c.notify()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/slo"
@@ -38,9 +39,17 @@ func (t *Target) Stats() Stats { return t.live.stats() }
 
 // Do performs one request. Where ctx ends before it, what came until then has been told to trace, and the error is ctx's.
 func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Trace) error {
+	return t.Stream(ctx, req, trace, nil)
+}
+
+// Stream is Do for one who wants to see the tokens as they come, as a gateway before an engine does: token is called for
+// each, at the instant at which it comes out, the tokens of a step in the order in which the engine has its sequences.
+// That is before Stream returns, and for no token after the end of ctx was seen. The engine stands still meanwhile:
+// token must neither block nor call the Target.
+func (t *Target) Stream(ctx context.Context, req *loadgen.Request, trace *loadgen.Trace, token func(at time.Time, last bool)) error {
 	j, reason := job(t.params, req)
 	j.Rank = trace.Index()
-	c := &call{}
+	c := &call{token: token}
 	if err := t.live.submit(c, j); err != nil {
 		return refusal(t.params, j, err)
 	}

@@ -112,6 +112,56 @@ func TestTargetRefuses(t *testing.T) {
 	})
 }
 
+// Each token is told at the instant at which it comes out, and what the last one sets off takes part in the step that begins then.
+func TestTargetStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tg := target(t, round())
+		zero := time.Now()
+		var seen []string
+		free := make(chan struct{})
+		stream := func(name string, prompt, output int, token func(last bool)) *goodput.Record {
+			return loadgen.Do(t.Context(), loadgen.TargetFunc(func(ctx context.Context, req *loadgen.Request, tr *loadgen.Trace) error {
+				return tg.Stream(ctx, req, tr, func(at time.Time, last bool) {
+					assert.Equal(t, time.Now(), at)
+					seen = append(seen, fmt.Sprintf("%s %v %v", name, at.Sub(zero), last))
+					token(last)
+				})
+			}), &loadgen.Request{InputTokens: prompt, MaxTokens: output})
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			rec := stream("a", 5, 2, func(last bool) {
+				if last {
+					close(free)
+				}
+			})
+			assert.Equal(t, []goodput.Token{{At: 15 * ms, N: 1}, {At: 27 * ms, N: 1}}, rec.Tokens)
+		})
+		wg.Go(func() {
+			<-free
+			rec := stream("b", 3, 2, func(bool) {})
+			assert.Equal(t, []goodput.Token{{At: 13 * ms, N: 1}, {At: 25 * ms, N: 1}}, rec.Tokens, "as on an idle engine")
+		})
+		wg.Wait()
+		assert.Equal(t, []string{"a 15ms false", "a 27ms true", "b 40ms false", "b 52ms true"}, seen)
+
+		// After its context has ended a request is told of nothing.
+		seen = nil
+		ctx, cancel := context.WithTimeout(t.Context(), 30*ms)
+		defer cancel()
+		err := func() (err error) {
+			loadgen.Do(ctx, loadgen.TargetFunc(func(ctx context.Context, req *loadgen.Request, tr *loadgen.Trace) error {
+				err = tg.Stream(ctx, req, tr, func(time.Time, bool) { seen = append(seen, "") })
+				return err
+			}), &loadgen.Request{InputTokens: 5, MaxTokens: 50})
+			return err
+		}()
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(time.Second)
+		assert.Len(t, seen, 2)
+	})
+}
+
 func TestTargetDescribes(t *testing.T) {
 	d := target(t, llmsim.OPT13B()).Describe()
 	assert.Equal(t, "llmsim opt-13b", d.Name)
