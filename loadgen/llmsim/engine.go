@@ -125,13 +125,13 @@ func (e *Engine) Submit(now time.Duration, j Job) error {
 		return ErrComputed
 	}
 	if j.Prompt > e.p.KVTokens || j.Output > e.p.KVTokens-j.Prompt {
-		return ErrTooLong
+		return tooLong(j, e.p.KVTokens)
 	}
 	if e.jobs[j.ID] != nil {
 		panic("llmsim: two jobs with one ID")
 	}
 	if e.p.MaxQueue > 0 && e.queue.len() >= e.p.MaxQueue {
-		return ErrQueueFull
+		return queueFull(e.queue.len())
 	}
 	s := e.newSequence(j)
 	e.jobs[j.ID] = s

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// live is an engine that follows the clock: that of the machine, or of the testing/synctest bubble in which it is used
-// first. It has no goroutine of its own; a timer wakes it at the end of each step.
+// live is a machine that follows the clock: that of the machine, or of the testing/synctest bubble in which it is used
+// first. It has no goroutine of its own; a timer wakes it when something happens next.
 type live struct {
 	mu    sync.Mutex
-	e     *Engine
-	zero  time.Time // the engine's zero: the first job's instant
+	m     Machine
+	zero  time.Time // the machine's zero: the first job's instant
 	timer *time.Timer
 	ids   uint64
 	shut  bool
-	mine  map[*call]struct{} // in the engine
+	mine  map[*call]struct{} // in the machine
 }
 
-// A call is a job in a live engine.
+// A call is a job in a live machine.
 type call struct {
 	id   uint64
 	wake chan struct{} // capacity 1: there is something new
@@ -29,18 +29,18 @@ type call struct {
 	// Under live's lock.
 	at    []time.Duration // when its tokens came out
 	ended bool            // they all did
-	cut   bool            // the engine was shut down
+	cut   bool            // the machine was shut down
 }
 
-func newLive(p Params) (*live, error) {
-	e, err := NewEngine(p)
+func newLive(model Model) (*live, error) {
+	m, err := model.NewMachine()
 	if err != nil {
 		return nil, err
 	}
-	return &live{e: e, mine: make(map[*call]struct{})}, nil
+	return &live{m: m, mine: make(map[*call]struct{})}, nil
 }
 
-// submit gives the engine a job now. The error is the engine's, or errShut.
+// submit gives the machine a job now. The error is the machine's, or errShut.
 func (l *live) submit(c *call, j Job) error {
 	c.wake = make(chan struct{}, 1)
 	l.mu.Lock()
@@ -57,7 +57,7 @@ func (l *live) submit(c *call, j Job) error {
 	l.ids++
 	c.id = l.ids
 	j.ID, j.Data = c.id, c
-	err := l.e.Submit(now, j)
+	err := l.m.Submit(now, j)
 	if err == nil {
 		l.mine[c] = struct{}{}
 	}
@@ -74,13 +74,13 @@ func (l *live) cancel(c *call) bool {
 	}
 	now := time.Since(l.zero)
 	l.collect(now)
-	was := l.e.Cancel(now, c.id)
+	was := l.m.Cancel(now, c.id)
 	delete(l.mine, c)
 	l.arm()
 	return was
 }
 
-// fire is what the timer does at the end of a step.
+// fire is what the timer does.
 func (l *live) fire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,9 +91,9 @@ func (l *live) fire() {
 	l.arm()
 }
 
-// collect hands out what has come of the engine until now.
+// collect hands out what has come of the machine until now.
 func (l *live) collect(now time.Duration) {
-	for _, ev := range l.e.Advance(now) {
+	for _, ev := range l.m.Advance(now) {
 		c := ev.Data.(*call)
 		c.at = append(c.at, ev.At)
 		if ev.Last {
@@ -109,9 +109,9 @@ func (l *live) collect(now time.Duration) {
 	}
 }
 
-// arm sets the timer to the end of the step under way.
+// arm sets the timer to what happens next.
 func (l *live) arm() {
-	if at, ok := l.e.Next(); ok {
+	if at, ok := l.m.Next(); ok {
 		l.timer.Reset(at - time.Since(l.zero))
 	} else {
 		l.timer.Stop()
@@ -129,14 +129,16 @@ func (l *live) tokens(c *call, n int) (at []time.Duration, ended, cut bool) {
 func (l *live) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var now time.Duration
 	if l.timer != nil && !l.shut {
 		l.timer.Stop()
-		l.collect(time.Since(l.zero))
+		now = time.Since(l.zero)
+		l.collect(now)
 	}
 	l.shut = true
 	for c := range l.mine {
 		c.cut = true
-		l.e.Cancel(0, c.id) // at the engine's own instant
+		l.m.Cancel(now, c.id)
 		c.notify()
 	}
 	clear(l.mine)
@@ -148,7 +150,7 @@ func (l *live) stats() Stats {
 	if l.timer != nil && !l.shut {
 		l.collect(time.Since(l.zero))
 	}
-	return l.e.Stats()
+	return l.m.Stats()
 }
 
 func (c *call) notify() {

@@ -8,25 +8,26 @@ import (
 	"github.com/goodputkit/goodputkit/loadgen"
 )
 
-// Runner carries plans out on an engine of these parameters by an event loop, in virtual time: each plan on an engine
-// of its own that is idle at first. It gives the records that a Target gives in a testing/synctest bubble, and is the same
-// each time. Requests become jobs as they do with a Target. Parameters that Params.Validate refuses are refused with its
-// error, before the first request.
-func Runner(p Params) loadgen.Runner {
+// Runner carries plans out on a model by an event loop, in virtual time: each plan on a machine of its own that is idle at
+// first. It gives the records that a Target gives in a testing/synctest bubble, and is the same each time. Requests become
+// jobs as they do with a Target. A model that cannot be meant is refused with the error of its NewMachine, before the first
+// request.
+func Runner(m Model) loadgen.Runner {
 	return func(ctx context.Context, plan loadgen.Plan) (*loadgen.Result, error) {
-		e, err := NewEngine(p)
+		machine, err := m.NewMachine()
 		if err != nil {
 			return nil, err
 		}
-		return loadgen.Simulate(ctx, plan, description(p), &system{p: p, e: e})
+		info := m.Info()
+		return loadgen.Simulate(ctx, plan, description(info), &system{info: info, m: machine})
 	}
 }
 
-// system is an engine as loadgen.Simulate drives it.
+// system is a machine as loadgen.Simulate drives it.
 type system struct {
-	p       Params
-	e       *Engine
-	zero    time.Time // the engine's: when the first request came
+	info    Info
+	m       Machine
+	zero    time.Time // the machine's: when the first request came
 	refused []*running
 	at      time.Time // when those came
 	free    []*running
@@ -36,36 +37,33 @@ type system struct {
 type running struct {
 	call *loadgen.Call
 	job  Job
-	lead time.Duration // from the request's Start to the engine's zero
+	lead time.Duration // from the request's Start to the machine's zero
 	rec  goodput.Record
 }
 
-// Start submits a request. What the engine refuses ends with an event at the same instant.
+// Start submits a request. What the machine refuses ends with an event at the same instant.
 func (s *system) Start(now time.Time, c *loadgen.Call) {
 	if s.zero.IsZero() {
 		s.zero = now
 	}
 	r := s.take()
 	c.Data, r.call, r.lead = r, c, s.zero.Sub(c.Start)
-	r.job, r.rec.Finish = job(s.p, c.Request)
+	r.job, r.rec.Finish = job(s.info, c.Request)
 	r.job.ID, r.job.Rank, r.job.Data = c.Index, c.Index, r
-	if err := s.e.Submit(now.Sub(s.zero), r.job); err != nil {
-		status := refusal(s.p, r.job, err)
-		r.rec.Outcome = goodput.ClientError
-		if status.Rejected {
-			r.rec.Outcome = goodput.Rejected
-		}
+	if err := s.m.Submit(now.Sub(s.zero), r.job); err != nil {
+		status := statusOf(err)
+		r.rec.Outcome = outcomeOf(status)
 		r.rec.Finish, r.rec.Detail, r.rec.End = "", status.Error(), now.Sub(c.Start)
 		s.refused, s.at = append(s.refused, r), now
 	}
 }
 
-// Next is the instant of a refusal, or the end of the step under way.
+// Next is the instant of a refusal, or of what the machine does next.
 func (s *system) Next() (time.Time, bool) {
 	if len(s.refused) > 0 {
 		return s.at, true
 	}
-	at, ok := s.e.Next()
+	at, ok := s.m.Next()
 	return s.zero.Add(at), ok
 }
 
@@ -76,7 +74,7 @@ func (s *system) Step(now time.Time, end func(*loadgen.Call, *goodput.Record)) {
 		s.free = append(s.free, r)
 	}
 	s.refused = s.refused[:0]
-	for _, ev := range s.e.Advance(now.Sub(s.zero)) {
+	for _, ev := range s.m.Advance(now.Sub(s.zero)) {
 		r := ev.Data.(*running)
 		at := r.lead + ev.At
 		if len(r.rec.Tokens) == 0 {
@@ -98,7 +96,7 @@ func (s *system) Step(now time.Time, end func(*loadgen.Call, *goodput.Record)) {
 // Stop takes a request out. Where it is not the run that is cut off, it was the request's deadline.
 func (s *system) Stop(now time.Time, c *loadgen.Call) *goodput.Record {
 	r := c.Data.(*running)
-	s.e.Cancel(now.Sub(s.zero), r.job.ID)
+	s.m.Cancel(now.Sub(s.zero), r.job.ID)
 	s.free = append(s.free, r)
 	r.rec.Finish = ""
 	r.rec.Outcome, r.rec.Detail = goodput.Timeout, context.DeadlineExceeded.Error()

@@ -2,13 +2,12 @@ package llmsim
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 )
 
 var errShut = errors.New("llmsim: the server was closed")
 
-// Server is a simulated engine behind the chat completions of OpenAI's API, in real time: an http.Handler that serves POST
+// Server is a simulated Model behind the chat completions of OpenAI's API, in real time: an http.Handler that serves POST
 // /v1/chat/completions, streaming and not, GET /v1/models, and GET /health.
 //
 // The prompt's tokens are the words of the messages, at least one. The output is as long as max_completion_tokens or
@@ -19,20 +18,20 @@ var errShut = errors.New("llmsim: the server was closed")
 // A client that goes away frees its place. A request that can never fit into the KV cache is answered with 400, one that
 // finds the queue full with 503 and Retry-After, both in the shape of OpenAI's errors. A body is at most 16 MiB long.
 type Server struct {
-	live   *live
-	params Params
-	mux    *http.ServeMux
+	live *live
+	info Info
+	mux  *http.ServeMux
 }
 
-// NewServer is a server with an engine of its own. The error is that of Params.Validate. Close frees it; the
+// NewServer is a server with a machine of its own. The error is that of the model's NewMachine. Close frees it; the
 // listener, if any, is the caller's.
-func NewServer(p Params) (*Server, error) {
-	l, err := newLive(p)
+func NewServer(m Model) (*Server, error) {
+	l, err := newLive(m)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{live: l, params: p}
-	s.mux = newMux(p.Model, s.chat)
+	s := &Server{live: l, info: m.Info()}
+	s.mux = newMux(s.info.Served, s.chat)
 	return s, nil
 }
 
@@ -45,7 +44,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Stats is the state of the engine.
+// Stats is the state of the machine.
 func (s *Server) Stats() Stats { return s.live.stats() }
 
 func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
@@ -56,16 +55,16 @@ func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
 	prompt := r.promptTokens()
 	output, reason := r.limit(), "length"
 	if output == 0 {
-		output, reason = s.params.DefaultOutput, "stop"
+		output, reason = s.info.DefaultOutput, "stop"
 	}
 	c := &call{step: r.Stream}
 	if err := s.live.submit(c, Job{Prompt: prompt, Output: output}); err != nil {
-		s.refuse(w, err, prompt, output)
+		refuse(w, err)
 		return
 	}
 	done := req.Context().Done()
 	if r.Model == "" {
-		r.Model = s.params.Model
+		r.Model = s.info.Served
 	}
 	answer := newChat(w, c.id, r.Model)
 	if r.Stream {
@@ -82,7 +81,7 @@ func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
 		at, ended, cut := s.live.tokens(c, n)
 		if cut {
 			if !r.Stream {
-				s.refuse(w, errShut, prompt, output)
+				refuse(w, errShut)
 				return
 			}
 			// There is no other way to tell the client that the answer is incomplete.
@@ -110,23 +109,15 @@ func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// refuse answers a request that the engine did not take.
-func (s *Server) refuse(w http.ResponseWriter, err error, prompt, output int) {
-	switch {
-	case errors.Is(err, ErrTooLong):
-		writeError(w, http.StatusBadRequest, tooLong(s.params, prompt, output))
-	case errors.Is(err, ErrQueueFull):
-		w.Header().Set("Retry-After", "1")
-		writeError(w, http.StatusServiceUnavailable, queueFull(s.params))
-	default:
+// refuse answers a request that was not taken.
+func refuse(w http.ResponseWriter, err error) {
+	if errors.Is(err, errShut) {
 		writeError(w, http.StatusServiceUnavailable, "the server is closing")
+		return
 	}
-}
-
-func tooLong(p Params, prompt, output int) string {
-	return fmt.Sprintf("%d prompt tokens and %d output tokens are more than the %d that the KV cache holds", prompt, output, p.KVTokens)
-}
-
-func queueFull(p Params) string {
-	return fmt.Sprintf("%d requests are waiting already", p.MaxQueue)
+	status := statusOf(err)
+	if status.Rejected {
+		w.Header().Set("Retry-After", "1")
+	}
+	writeError(w, status.Code, status.Detail)
 }

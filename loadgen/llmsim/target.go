@@ -2,39 +2,37 @@ package llmsim
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"time"
 
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
-// Target is a simulated engine in process, which follows the clock: of the machine, or of the testing/synctest bubble in
+// Target is a simulated Model in process, which follows the clock: the real one, or that of the testing/synctest bubble in
 // which it is used first, and then belongs to. It has no goroutine and needs no Close.
 //
 // A request's InputTokens are its prompt's length or, where they are 0, the words of its Prompt and Messages, at least
 // one; MaxTokens are the length of its output, DefaultOutput where they are 0. A request that can never fit into the KV
 // cache ends like one that a Server answers with 400, one that finds the queue full as rejected. The instants that it
-// reports are the engine's own, whenever the machine came round to them.
+// reports are the machine's own, whenever the computer came round to them.
 type Target struct {
-	live   *live
-	params Params
+	live *live
+	info Info
 }
 
-// NewTarget is a target with an engine of its own. The error is that of Params.Validate.
-func NewTarget(p Params) (*Target, error) {
-	l, err := newLive(p)
+// NewTarget is a target with a machine of its own. The error is that of the model's NewMachine.
+func NewTarget(m Model) (*Target, error) {
+	l, err := newLive(m)
 	if err != nil {
 		return nil, err
 	}
-	return &Target{live: l, params: p}, nil
+	return &Target{live: l, info: m.Info()}, nil
 }
 
 // Describe says that it yields tokens, and every metric that is not the caller's own.
-func (t *Target) Describe() loadgen.Description { return description(t.params) }
+func (t *Target) Describe() loadgen.Description { return description(t.info) }
 
-// Stats is the state of the engine.
+// Stats is the state of the machine.
 func (t *Target) Stats() Stats { return t.live.stats() }
 
 // Do performs one request. Where ctx ends before it, what came until then has been told to trace, and the error is ctx's.
@@ -43,15 +41,15 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 }
 
 // Stream is Do for one who wants to see the tokens as they come, as a gateway before an engine does: token is called for
-// each, at the instant at which it comes out, the tokens of a step in the order in which the engine has its sequences.
-// That is before Stream returns, and for no token after the end of ctx was seen. The engine stands still meanwhile:
+// each, at the instant at which it comes out, the tokens of a step in the order in which an engine has its sequences.
+// That is before Stream returns, and for no token after the end of ctx was seen. The machine stands still meanwhile:
 // token must neither block nor call the Target.
 func (t *Target) Stream(ctx context.Context, req *loadgen.Request, trace *loadgen.Trace, token func(at time.Time, last bool)) error {
-	j, reason := job(t.params, req)
+	j, reason := job(t.info, req)
 	j.Rank = trace.Index()
 	c := &call{token: token}
 	if err := t.live.submit(c, j); err != nil {
-		return refusal(t.params, j, err)
+		return statusOf(err)
 	}
 	done := true
 	select {
@@ -79,16 +77,16 @@ func (t *Target) Stream(ctx context.Context, req *loadgen.Request, trace *loadge
 	return nil
 }
 
-func description(p Params) loadgen.Description {
+func description(i Info) loadgen.Description {
 	return loadgen.Description{
-		Name:   "llmsim " + p.Model,
+		Name:   "llmsim " + i.Name,
 		Tokens: true,
 		Gives:  func(m slo.Metric) bool { return !m.Custom() },
 	}
 }
 
 // job is the work that a request is, and why its output will end.
-func job(p Params, req *loadgen.Request) (j Job, reason string) {
+func job(i Info, req *loadgen.Request) (j Job, reason string) {
 	j.Prompt = req.InputTokens
 	if j.Prompt == 0 {
 		j.Prompt = words(req.Prompt)
@@ -98,19 +96,8 @@ func job(p Params, req *loadgen.Request) (j Job, reason string) {
 	}
 	j.Prompt = max(1, j.Prompt)
 	if j.Output = req.MaxTokens; j.Output == 0 {
-		j.Output = p.DefaultOutput
+		j.Output = i.DefaultOutput
 		return j, "stop"
 	}
 	return j, "length"
-}
-
-// refusal is the error of a request that the engine did not take.
-func refusal(p Params, j Job, err error) *loadgen.StatusError {
-	switch {
-	case errors.Is(err, ErrQueueFull):
-		return &loadgen.StatusError{Code: http.StatusServiceUnavailable, Rejected: true, Detail: queueFull(p)}
-	case errors.Is(err, ErrTooLong):
-		return &loadgen.StatusError{Code: http.StatusBadRequest, Detail: tooLong(p, j.Prompt, j.Output)}
-	}
-	return &loadgen.StatusError{Code: http.StatusBadRequest, Detail: err.Error()}
 }
