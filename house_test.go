@@ -58,6 +58,7 @@ var beside = map[string][]string{
 	"loadgen/capacity":            {"loadgen"},
 	// What targets over HTTP share and no user does; it knows loadgen, so that it cannot be on the ground floor.
 	"loadgen/internal/httpclient": {"loadgen"},
+	"internal/chatevent":          {"internal/wellformed"},
 }
 
 func TestArrowsOnlyGoDown(t *testing.T) {

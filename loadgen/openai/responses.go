@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/chatevent"
 	"github.com/goodputkit/goodputkit/loadgen"
 )
 
@@ -46,18 +47,19 @@ func (a *answer) takeEvent(json string) error {
 	if c.err.Exists() {
 		return nil
 	}
-	switch typ {
-	case "response.output_text.delta", "response.audio.transcript.delta":
+	switch chatevent.PieceOf(typ) {
+	case chatevent.Text:
 		return a.delta(loadgen.Content, delta)
-	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta", "response.reasoning.delta", "response.reasoning_summary.delta":
+	case chatevent.Reasoning:
 		return a.delta(loadgen.ReasoningText, delta)
-	case "response.refusal.delta":
+	case chatevent.Refusal:
 		return a.delta(loadgen.RefusalText, delta)
-	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta", "response.mcp_call_arguments.delta",
-		"response.code_interpreter_call_code.delta":
+	case chatevent.Arguments:
 		return a.delta(loadgen.ToolArguments, delta)
+	}
+	switch typ {
 	case "response.output_item.added":
-		c.output = isCall(item) && item.Get("name").Str != ""
+		c.output = chatevent.IsCall(item.Get("type").Str) && item.Get("name").Str != ""
 	case "response.completed", "response.incomplete", "response.failed":
 		if !response.IsObject() {
 			return a.malformed(typ+" has no response", []byte(json))
@@ -82,15 +84,6 @@ func (a *answer) delta(kind loadgen.TextKind, v gjson.Result) error {
 	}
 	a.add(kind, v)
 	return nil
-}
-
-// isCall says whether an output item is the call of a tool whose name and arguments the model writes.
-func isCall(item gjson.Result) bool {
-	switch item.Get("type").Str {
-	case "function_call", "custom_tool_call", "mcp_call":
-		return true
-	}
-	return false
 }
 
 // takeResponse takes a whole response object: how it ended, what was counted, and its output if nobody has seen it yet.
@@ -160,7 +153,7 @@ func (a *answer) item(item gjson.Result) {
 		} else {
 			texts(item.Get("summary"), loadgen.ReasoningText)
 		}
-	case isCall(item):
+	case chatevent.IsCall(typ):
 		a.call(item)
 	}
 }
