@@ -1,9 +1,11 @@
 package goodputprom_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -284,7 +286,7 @@ func TestNamesOfSLOs(t *testing.T) {
 	}
 	all := gather(t, c)
 	require.EqualValues(t, 1, count(t, all, "goodput_good_requests_total", "class=a", "slo=x/a"))
-	require.EqualValues(t, 1, count(t, all, "goodput_good_requests_total", "class=b", "slo=b\uFFFD"))
+	require.EqualValues(t, 1, count(t, all, "goodput_good_requests_total", "class=b", "slo=b?"))
 	require.EqualValues(t, 2, count(t, all, "goodput_good_requests_total", "class=other", "slo=x/other"))
 }
 
@@ -520,5 +522,76 @@ func BenchmarkObserve(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Observe(&r)
+	}
+}
+
+// Whatever the windows of a monitor are, no two series have the same labels, for which a scrape would fail.
+func TestWindowsThatAreAlikeFailNoScrape(t *testing.T) {
+	m, err := monitor.New(slo.MustParse("ttft p99 < 800ms"), monitor.WithPeriod(6*time.Hour+100*time.Nanosecond))
+	require.NoError(t, err)
+	m.Observe(&goodput.Record{Outcome: goodput.Success, End: ms, Tokens: []goodput.Token{{At: ms}}})
+	all := gather(t, goodputprom.New(m))
+	pick(t, all, "goodput_burn_rate", "window=6h")
+
+	rule := monitor.Rule{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}
+	longer := rule
+	longer.Long += time.Microsecond
+	_, err = monitor.New(slo.MustParse("ttft p99 < 800ms"), monitor.WithRules(rule, longer))
+	require.ErrorContains(t, err, "tell apart")
+	rule.Severity = "\xff"
+	_, err = monitor.New(slo.MustParse("ttft p99 < 800ms"), monitor.WithRules(rule))
+	require.ErrorIs(t, err, monitor.ErrRule, "no label")
+}
+
+// What the rules and the dashboard ask for is there, under that name and with those labels.
+func TestWhatIsAskedForIsExported(t *testing.T) {
+	m := watch(t, chatText+", x_cost p90 < 3, itl p99 < 100ms, lag p50 < 1s, service_e2e p99 < 9s")
+	c := goodputprom.New(m)
+	r := goodput.Record{Outcome: goodput.Success, End: time.Second, Tokens: []goodput.Token{{At: ms}, {At: time.Second}}, Custom: map[slo.Metric]float64{"x_cost": 1}}
+	m.Observe(&r)
+	c.Observe(&r)
+	all := gather(t, c)
+	rules, err := promrules.Plans(m)[0].Rules()
+	require.NoError(t, err)
+	var asked []string
+	for _, r := range rules.Group.Rules {
+		asked = append(asked, r.Expr)
+	}
+	var d struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	require.NoError(t, json.Unmarshal(rules.Dashboard(), &d))
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			asked = append(asked, target.Expr)
+		}
+	}
+	selector := regexp.MustCompile(`\b(goodput_[a-z0-9_]+)\{((?:[a-z_]+(?:=|!~)"(?:[^"\\]|\\.)*",?)*)\}`)
+	label := regexp.MustCompile(`([a-z_]+)(=|!~)"((?:[^"\\]|\\.)*)"`)
+	found := map[string]bool{}
+	for _, expr := range asked {
+		for _, sel := range selector.FindAllStringSubmatch(expr, -1) {
+			name := strings.TrimSuffix(sel[1], "_bucket")
+			found[name] = true
+			require.Contains(t, all, name, expr)
+			var equal []string
+			for _, l := range label.FindAllStringSubmatch(sel[2], -1) {
+				if l[2] == "=" {
+					equal = append(equal, l[1]+"="+l[3])
+				}
+			}
+			require.True(t, slices.ContainsFunc(all[name].GetMetric(), func(m *dto.Metric) bool {
+				have := map[string]bool{}
+				for _, l := range m.GetLabel() {
+					have[l.GetName()+"="+l.GetValue()] = true
+				}
+				return !slices.ContainsFunc(equal, func(l string) bool { return !have[l] })
+			}), "%s: no series %v", expr, equal)
+		}
+	}
+	for _, name := range []string{"goodput_requests_total", "goodput_good_requests_total", "goodput_decided_requests_total", "goodput_offered_requests_total",
+		"goodput_lost_requests_total", "goodput_objective_requests_total", "goodput_objective_within_requests_total", "goodput_output_tokens_total",
+		"goodput_good_output_tokens_total", "goodput_ttft_seconds", "goodput_speed_tokens_per_second", "goodput_x_cost", "goodput_service_e2e_seconds", "goodput_lag_seconds"} {
+		require.True(t, found[name], name)
 	}
 }

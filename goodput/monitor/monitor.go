@@ -60,8 +60,11 @@ func WithClasses(set slo.Set) Option {
 	}
 }
 
-// WithPeriod sets the period of the error budgets: from an hour to [MaxWindow], which is the default.
-func WithPeriod(d time.Duration) Option { return func(m *Monitor) { m.period = d } }
+// WithPeriod sets the period of the error budgets: from an hour to [MaxWindow], which is the default. It is rounded to the millisecond, in which
+// metrics systems write a window.
+func WithPeriod(d time.Duration) Option {
+	return func(m *Monitor) { m.period = d.Round(time.Millisecond) }
+}
 
 // WithMaxClasses sets how many classes are told apart, beside the default and those of [WithClasses]; the default is
 // [goodput.MaxClasses]. Requests of any further class are counted in [goodput.OtherClass].
@@ -139,7 +142,7 @@ func (m *Monitor) initAlerts() error {
 					continue
 				}
 				used[k] = true
-				if slices.ContainsFunc(m.alerts, func(a alert) bool { return a.o == o && a.rule.Severity == r.Severity && a.rule.Long == r.Long }) {
+				if slices.ContainsFunc(m.alerts, func(a alert) bool { return a.o == o && a.rule.Severity == r.Severity && alike(a.rule.Long, r.Long) }) {
 					return fmt.Errorf("WithRules: %w: two for %s with severity %s and a long window of %s, which nobody could tell apart: keep one",
 						ErrRule, o.text, r.Severity, duration(r.Long))
 				}
@@ -157,6 +160,9 @@ func (m *Monitor) initAlerts() error {
 	}
 	return nil
 }
+
+// alike reports whether two windows are one in the millisecond in which they are written.
+func alike(a, b time.Duration) bool { return a.Round(time.Millisecond) == b.Round(time.Millisecond) }
 
 // defaultName is what the default SLO is called beside those of the set.
 func (m *Monitor) defaultName() string {
@@ -191,6 +197,12 @@ func (m *Monitor) Fingerprint() string { return m.set.Fingerprint(m.slo) }
 
 // Period is that of the error budgets.
 func (m *Monitor) Period() time.Duration { return m.period }
+
+// Rules are those of [WithRules]; nil where the alerts are derived ([DefaultRules]).
+func (m *Monitor) Rules() []Rule { return slices.Clone(m.rules) }
+
+// Evidence is what an alert wants to fire, as [WithEvidence] says it.
+func (m *Monitor) Evidence() (bad int, confidence float64) { return int(m.evidence), m.confidence }
 
 // now is the time of the monotonic clock as Unix time, ns: what the wall clock showed at the beginning, and what has passed since.
 func (m *Monitor) now() int64 { return m.axis + int64(time.Since(m.began)) }

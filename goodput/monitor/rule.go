@@ -5,13 +5,19 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goodputkit/goodputkit/slo"
 )
 
-// Severity is what to do about an alert.
+// Severity is what to do about an alert: a word of up to 32 letters, digits, - and _, for it is part of names and labels elsewhere, or "" for
+// none.
 type Severity string
+
+func (s Severity) valid() bool {
+	return len(s) <= 32 && strings.Trim(string(s), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+}
 
 // The severities of the derived rules.
 const (
@@ -116,6 +122,8 @@ var (
 // wraps [ErrWindow], and anything else wraps [ErrRule].
 func (r Rule) Check(o slo.Objective, period time.Duration) error {
 	switch {
+	case !r.Severity.valid():
+		return fmt.Errorf("%w: the severity %.40q is no word of up to 32 letters, digits, - and _, such as page", ErrRule, string(r.Severity))
 	case !(r.Budget > 0 && r.Budget <= 1):
 		return fmt.Errorf("%w: a share of the budget is above 0 and up to 1, not %v", ErrRule, r.Budget)
 	case r.Short < leastWindow:

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Duration is d as Prometheus writes a duration, exact to the millisecond: 30d, 1h30m, 5m, 1500ms.
+// Duration is d as Prometheus writes a duration, rounded to the millisecond, which is its smallest unit: 30d, 1h30m, 5m, 1s500ms.
 func Duration(d time.Duration) string {
+	d = d.Round(time.Millisecond)
 	if d < time.Millisecond {
 		return "0s"
 	}

@@ -12,13 +12,18 @@ import (
 	"github.com/goodputkit/goodputkit/slo"
 )
 
-// Label is the value of the label slo: the SLO's name or, where it has none, its fingerprint. Exporters refuse what is not UTF-8, and
-// with it a whole scrape, so that a name has U+FFFD in the place of that.
+// Label is the value of the label slo: the SLO's name or, where it has none, its fingerprint.
 func Label(s slo.SLO) string {
 	if s.Name != "" {
-		return strings.ToValidUTF8(s.Name, "\uFFFD")
+		return readable(s.Name)
 	}
 	return s.Fingerprint()
+}
+
+// readable is a name with "?" in the place of what is not UTF-8, for which exporters refuse a whole scrape, and of U+FFFD, which the
+// parser of PromQL takes for such damage, so that no query can have it.
+func readable(name string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(name, "?"), "\uFFFD", "?")
 }
 
 // Labels are the values of the label slo of a service's SLOs: of the default one, and of those that a class has as its own.
@@ -41,7 +46,7 @@ func Labels(def slo.SLO, set slo.Set) func(class string) string {
 			continue
 		}
 		for taken[l] || l == Label(set[class]) {
-			l += "/" + class
+			l += "/" + readable(class)
 		}
 		byClass[class], taken[l] = l, true
 	}
@@ -59,8 +64,7 @@ func Labels(def slo.SLO, set slo.Set) func(class string) string {
 
 // AlertName tells the alerts of an objective apart: by the share of the budget and by both windows.
 func AlertName(budget float64, long, short time.Duration) string {
-	return strconv.FormatFloat(budget, 'g', 4, 64) + " of the budget in " + Duration(long.Round(time.Millisecond)) +
-		" and " + Duration(short.Round(time.Millisecond))
+	return strconv.FormatFloat(budget, 'g', 4, 64) + " of the budget in " + Duration(long) + " and " + Duration(short)
 }
 
 // Allowed is the error budget of an objective, the share of the requests that may break it, as an exact fraction of 10⁹:

@@ -40,12 +40,15 @@ func TestLabelIsTheNameOrTheFingerprint(t *testing.T) {
 	s.Name = "chat"
 	require.Equal(t, "chat", Label(s))
 	s.Name = "chat\xff"
-	require.Equal(t, "chat\uFFFD", Label(s))
+	require.Equal(t, "chat?", Label(s))
+	s.Name = "chat\uFFFD"
+	require.Equal(t, "chat?", Label(s), "PromQL's parser takes it for damage")
 }
 
 func TestDurationsAreWrittenAsPrometheusDoes(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"30d": 30 * 24 * time.Hour, "1h30m": 90 * time.Minute, "5m": 5 * time.Minute, "1s500ms": 1500 * time.Millisecond, "0s": 0,
+		"6s417ms": 77 * time.Minute / 720, "1m": time.Minute - time.Nanosecond, "1ms": time.Millisecond + 499*time.Microsecond,
 	} {
 		require.Equal(t, want, Duration(d))
 	}

@@ -68,11 +68,11 @@ func (d *Document) check() error {
 		return fmt.Errorf("%w: Service: %.70q is no name: up to %d of a to z, 0 to 9 and -", ErrInexpressible, d.Service, maxObjectName)
 	}
 	for name, value := range d.Match {
-		if !labelName.MatchString(name) || slices.Contains([]string{"slo", "objective"}, name) {
+		if !labelName.MatchString(name) || strings.HasPrefix(name, "__") || slices.Contains([]string{"slo", "objective"}, name) {
 			return fmt.Errorf("%w: Match: %.40q is no label name, or taken", ErrInexpressible, name)
 		}
-		if !utf8.ValidString(value) {
-			return fmt.Errorf("%w: Match: the value of %s is no UTF-8", ErrInexpressible, name)
+		if !utf8.ValidString(value) || strings.Contains(value, "\uFFFD") { // which no query can have
+			return fmt.Errorf("%w: Match: the value of %s is no UTF-8, or has U+FFFD", ErrInexpressible, name)
 		}
 	}
 	return nil

@@ -3,7 +3,7 @@ package promrules
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"strings"
 
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
@@ -18,9 +18,9 @@ type object = map[string]any
 func (r *Rules) Dashboard() []byte {
 	p := &r.plan
 	d := &dashboard{w: exposition.Duration(p.shortest())}
-	of := fmt.Sprintf("{slo=%q}", p.label())
+	of := "{" + p.own() + "}"
 	if p.Source == Goodput {
-		own := p.selector("slo=" + strconv.Quote(p.label()))
+		own := p.selector(p.own())
 		d.add("Throughput and goodput", "reqps", nil,
 			query{"slo:goodput_throughput:rate" + d.w + of, "throughput"}, query{"slo:goodput_goodput:rate" + d.w + of, "goodput"},
 			query{fmt.Sprintf("sum(rate(goodput_offered_requests_total%s[%s]))", own, d.w), "offered"})
@@ -37,8 +37,7 @@ func (r *Rules) Dashboard() []byte {
 		key := a.objective.String() + w
 		if !seen[key] {
 			seen[key] = true
-			burns = append(burns, query{fmt.Sprintf("objective:goodput_bad:ratio_rate%s{slo=%q,objective=%q} / %s", w, p.label(), a.objective.String(),
-				number(monitor.Allowed(a.objective))), a.objective.String() + " over " + w})
+			burns = append(burns, query{fmt.Sprintf("objective:goodput_bad:ratio_rate%s%s / %s", w, p.recorded(a.objective), number(monitor.Allowed(a.objective))), a.objective.String() + " over " + w})
 		}
 	}
 	if len(burns) > 0 {
@@ -62,22 +61,34 @@ func (r *Rules) Dashboard() []byte {
 
 type query struct{ expr, legend string }
 
+// refID is what a panel calls its query: A to Z, AA, AB, …
+func refID(i int) string {
+	if i < 26 {
+		return string(rune('A' + i))
+	}
+	return refID(i/26-1) + string(rune('A'+i%26))
+}
+
+// noVariables has strings in which Grafana finds no variable of its own, as in an SLO that is called "$interval": outside of strings
+// PromQL has neither.
+var noVariables = strings.NewReplacer("$", `\x24`, "[[", `\x5b[`)
+
 type dashboard struct {
 	w      string
 	panels []object
 }
 
-func (d *dashboard) add(title, unit string, threshold *float64, queries ...query) object {
+func (d *dashboard) add(title, unit string, threshold object, queries ...query) object {
 	var targets []object
 	for i, q := range queries {
-		targets = append(targets, object{"refId": string(rune('A' + i%26)), "expr": q.expr, "legendFormat": q.legend, "datasource": source})
+		targets = append(targets, object{"refId": refID(i), "expr": noVariables.Replace(q.expr), "legendFormat": q.legend, "datasource": source})
 	}
 	defaults := object{"unit": unit, "min": 0, "custom": object{"drawStyle": "line", "fillOpacity": 5, "spanNulls": false}}
 	if unit == "percentunit" {
 		delete(defaults, "min") // a budget can be overspent
 	}
 	if threshold != nil {
-		defaults["thresholds"] = object{"mode": "absolute", "steps": []object{{"color": "green", "value": nil}, {"color": "red", "value": *threshold}}}
+		defaults["thresholds"] = threshold
 		defaults["custom"].(object)["thresholdsStyle"] = object{"mode": "line"}
 	}
 	n := len(d.panels)
@@ -104,7 +115,7 @@ func (d *dashboard) latency(p *Plan, o slo.Objective) {
 	if o.Metric.Population() {
 		return
 	}
-	name, sel := exposition.Histogram(o.Metric), p.selector("slo="+strconv.Quote(p.label()))
+	name, sel := exposition.Histogram(o.Metric), p.selector(p.own())
 	if p.Source != Goodput {
 		h, ok := engines[p.Source][o.Metric]
 		if !ok {
@@ -117,9 +128,13 @@ func (d *dashboard) latency(p *Plan, o slo.Objective) {
 		share = float64(1e6-o.Percentile.PPM()) / 1e6
 	}
 	unit := map[bool]string{true: "s", false: "short"}[o.Metric.IsTime()]
-	var threshold *float64
+	var threshold object
 	if limit := o.Threshold.Limit; o.Threshold.PerToken == 0 {
-		threshold = &limit
+		below, above := "green", "red"
+		if o.Metric.HigherIsBetter() {
+			below, above = above, below
+		}
+		threshold = object{"mode": "absolute", "steps": []object{{"color": below, "value": nil}, {"color": above, "value": limit}}}
 	}
 	d.add(fmt.Sprintf("%s %s of successes, against %s", o.Metric, o.Percentile, o), unit, threshold,
 		query{fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket%s[%s])))", number(share), name, sel, d.w), fmt.Sprint(o.Percentile)})

@@ -21,9 +21,9 @@ func Example() {
 	}
 	fmt.Println(rules.Bounds[0])
 	// Output:
-	// GoodputBudgetBurnPage1h - The error budget of ttft p95 < 800ms burns 10 times too fast
-	// GoodputBudgetBurnPage6h - The error budget of ttft p95 < 800ms burns 6 times too fast
-	// GoodputBudgetBurnTicket1d - The error budget of ttft p95 < 800ms burns 3 times too fast
-	// GoodputBudgetBurnTicket3d - The error budget of ttft p95 < 800ms burns 1 times too fast
+	// GoodputBudgetBurnPage1h - The error budget of ttft p95 < 800ms burns at more than 10 times the rate that lasts 30d
+	// GoodputBudgetBurnPage6h - The error budget of ttft p95 < 800ms burns at more than 6 times the rate that lasts 30d
+	// GoodputBudgetBurnTicket1d - The error budget of ttft p95 < 800ms burns at more than 3 times the rate that lasts 30d
+	// GoodputBudgetBurnTicket3d - The error budget of ttft p95 < 800ms burns at more than 1 times the rate that lasts 30d
 	// ttft p95 < 800ms is no bucket edge of vllm:time_to_first_token_seconds, which bounds it: the edges about it are 0.75s (-6.25%) and 1s (+25%)
 }

@@ -8,7 +8,9 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
@@ -36,16 +38,16 @@ type Plan struct {
 	Source Source            // "": Goodput
 	Match  map[string]string // labels that the series have to have, such as job
 
-	Period     time.Duration  // of the error budget; 0: 30 days
+	Period     time.Duration  // of the error budget, rounded to the millisecond; 0: 30 days
 	Alerts     []monitor.Rule // nil: monitor.DefaultRules of each objective; empty: none
 	Evidence   int            // bad requests that an alert wants; 0: DefaultEvidence
 	Confidence float64        // 0: DefaultConfidence
 
-	Labels map[string]string // added to every alert, such as team
+	Labels map[string]string // added to every alert as they are, such as team: no templates
 }
 
 // Plans are those of a monitor whose counters package goodputprom exports: one for each of its SLOs, the default's first, with
-// the label that the collector gives it as the SLO's name. What they do not say they can be given.
+// the label that the collector gives it as the SLO's name, and with the monitor's period, alert rules and evidence. What they do not say they can be given.
 func Plans(m *monitor.Monitor) []Plan {
 	var all []Plan
 	names := m.SLONames()
@@ -53,9 +55,18 @@ func Plans(m *monitor.Monitor) []Plan {
 	for _, name := range names {
 		s := m.SLO(name)
 		s.Name = label(name)
-		all = append(all, Plan{SLO: s, Period: m.Period()})
+		p := Plan{SLO: s, Period: m.Period()}
+		p.Evidence, p.Confidence = m.Evidence()
+		if rules := m.Rules(); rules != nil {
+			p.Alerts = slices.DeleteFunc(rules, func(r monitor.Rule) bool { return r.Objective != "" && !has(s, r.Objective) })
+		}
+		all = append(all, p)
 	}
 	return all
+}
+
+func has(s slo.SLO, objective string) bool {
+	return slices.ContainsFunc(s.Objectives, func(o slo.Objective) bool { return o.String() == objective })
 }
 
 // What can be wrong with a plan.
@@ -80,8 +91,9 @@ func (p *Plan) normalise() error {
 		p.Period = monitor.MaxWindow
 	}
 	if p.Period < time.Hour || p.Period > monitor.MaxWindow {
-		return fmt.Errorf("%w: Period: %v is not between 1h and %v", ErrPlan, p.Period, monitor.MaxWindow)
+		return fmt.Errorf("%w: Period: %v is not between 1h and %s", ErrPlan, p.Period, exposition.Duration(monitor.MaxWindow))
 	}
+	p.Period = p.Period.Round(time.Millisecond)
 	if p.Evidence == 0 {
 		p.Evidence = DefaultEvidence
 	}
@@ -94,15 +106,26 @@ func (p *Plan) normalise() error {
 	if !(p.Confidence >= 0.5 && p.Confidence < 1) {
 		return fmt.Errorf("%w: Confidence: %v is not between 0.5 and 1", ErrPlan, p.Confidence)
 	}
+	for _, r := range p.Alerts {
+		if r.Objective != "" && !has(p.SLO, r.Objective) {
+			return fmt.Errorf("%w: Alerts: the SLO has no objective %.80q", ErrPlan, r.Objective)
+		}
+	}
 	for _, set := range []map[string]string{p.Match, p.Labels} {
-		for name := range set {
-			if !labelName.MatchString(name) || slices.Contains([]string{"slo", "objective", "severity", "le"}, name) {
+		for name, value := range set {
+			if !labelName.MatchString(name) || strings.HasPrefix(name, "__") || slices.Contains(taken, name) {
 				return fmt.Errorf("%w: %.40q is no label name, or taken", ErrPlan, name)
+			}
+			if !utf8.ValidString(value) || strings.Contains(value, "\uFFFD") { // which no query can have
+				return fmt.Errorf("%w: the value of the label %s is no UTF-8, or has U+FFFD", ErrPlan, name)
 			}
 		}
 	}
 	return nil
 }
+
+// taken are labels that the rules themselves ask for or give, or that say which of an objective's series one is.
+var taken = []string{"slo", "objective", "severity", "le", "alertname", "outcome", "cause"}
 
 // z is the one-sided quantile of the normal distribution.
 func (p *Plan) z() float64 { return math.Sqrt2 * math.Erfinv(2*p.Confidence-1) }
@@ -121,9 +144,9 @@ func (p *Plan) rules(o slo.Objective) ([]monitor.Rule, error) {
 			return nil, fmt.Errorf("%w: Alerts: %w", ErrPlan, err)
 		}
 		for _, before := range own {
-			if before.Severity == r.Severity && windowOf(before.Long) == windowOf(r.Long) {
+			if before.Severity == r.Severity && exposition.Duration(before.Long) == exposition.Duration(r.Long) {
 				return nil, fmt.Errorf("%w: Alerts: two for %v with severity %s and a long window of %s, which nobody could tell apart: keep one",
-					ErrPlan, o, r.Severity, windowOf(r.Long))
+					ErrPlan, o, r.Severity, exposition.Duration(r.Long))
 			}
 		}
 		own = append(own, r)
@@ -132,9 +155,6 @@ func (p *Plan) rules(o slo.Objective) ([]monitor.Rule, error) {
 }
 
 func (p *Plan) label() string { return exposition.Label(p.SLO) }
-
-// windowOf is a window as it is written.
-func windowOf(d time.Duration) string { return exposition.Duration(d.Round(time.Millisecond)) }
 
 // uid tells the plan's dashboard from those of other SLOs, of the same one under another name, and of other sources. It has no
 // more than Grafana's 40 characters.

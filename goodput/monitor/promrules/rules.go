@@ -13,6 +13,7 @@ import (
 
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
+	"github.com/goodputkit/goodputkit/internal/figure"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -45,6 +46,7 @@ type alert struct {
 	objective slo.Objective
 	rule      monitor.Rule
 	bound     Bound
+	labels    map[string]string // as they are; in what is written a template says it
 	written   Rule
 }
 
@@ -128,16 +130,23 @@ func (r *Rules) record(name, expr string, labels map[string]string) {
 // selector is the matchers of the plan and some more.
 func (p *Plan) selector(more ...string) string {
 	for _, name := range slices.Sorted(maps.Keys(p.Match)) {
-		more = append(more, fmt.Sprintf("%s=%q", name, p.Match[name]))
+		more = append(more, name+"="+strconv.Quote(p.Match[name]))
 	}
 	return "{" + strings.Join(more, ",") + "}"
+}
+
+// own is the matcher of the SLO's own series, and recorded the selector of what is recorded of an objective.
+func (p *Plan) own() string { return "slo=" + strconv.Quote(p.label()) }
+
+func (p *Plan) recorded(o slo.Objective) string {
+	return "{" + p.own() + ",objective=" + strconv.Quote(o.String()) + "}"
 }
 
 func (r *Rules) rates() {
 	p := &r.plan
 	w := exposition.Duration(p.shortest())
-	own := p.selector("slo=" + strconv.Quote(p.label()))
-	ended := p.selector("slo="+strconv.Quote(p.label()), `outcome!~"dropped|unfinished"`)
+	own := p.selector(p.own())
+	ended := p.selector(p.own(), `outcome!~"dropped|unfinished"`)
 	label := map[string]string{"slo": p.label()}
 	rate := func(name, sel string) string { return fmt.Sprintf("sum(rate(%s%s[%s]))", name, sel, w) }
 	r.record("slo:goodput_throughput:rate"+w, rate("goodput_requests_total", ended), label)
@@ -151,7 +160,7 @@ func (r *Rules) rates() {
 func (r *Rules) counters(o slo.Objective, b Bound, w string) (total, within, surely string) {
 	p := &r.plan
 	if p.Source == Goodput {
-		sel := p.selector("slo="+strconv.Quote(p.label()), "objective="+strconv.Quote(o.String()))
+		sel := p.selector(p.own(), "objective="+strconv.Quote(o.String()))
 		count := func(name string) string { return fmt.Sprintf("sum(increase(%s%s[%s]))", name, sel, w) }
 		within = count("goodput_objective_within_requests_total")
 		return count("goodput_objective_requests_total"), within, within
@@ -173,7 +182,7 @@ func (r *Rules) objective(o slo.Objective, b Bound) error {
 		return err
 	}
 	labels := map[string]string{"slo": p.label(), "objective": o.String()}
-	series := fmt.Sprintf("{slo=%q,objective=%q}", p.label(), o.String())
+	series := p.recorded(o)
 	windows := []time.Duration{p.Period}
 	var long []time.Duration
 	for _, rule := range rules {
@@ -197,7 +206,7 @@ func (r *Rules) objective(o slo.Objective, b Bound) error {
 	r.record("objective:goodput_error_budget_left:ratio",
 		fmt.Sprintf("1 - objective:goodput_bad:ratio_rate%s%s / %s", exposition.Duration(p.Period), series, number(monitor.Allowed(o))), labels)
 	for _, rule := range rules {
-		r.alerts = append(r.alerts, alert{o, rule, b, r.alert(o, b, rule, series)})
+		r.alerts = append(r.alerts, r.alert(o, b, rule, series))
 	}
 	return nil
 }
@@ -211,24 +220,44 @@ func wilson(p, n string, z float64) string {
 		p, n, zz, number(z))
 }
 
-func (r *Rules) alert(o slo.Objective, b Bound, rule monitor.Rule, series string) Rule {
+func (r *Rules) alert(o slo.Objective, b Bound, rule monitor.Rule, series string) alert {
 	p := &r.plan
-	long, short := windowOf(rule.Long), windowOf(rule.Short)
+	long, short := exposition.Duration(rule.Long), exposition.Duration(rule.Short)
 	limit := strconv.FormatFloat(rule.Threshold(monitor.Allowed(o), p.Period), 'g', 12, 64)
 	a := Rule{
 		Alert: "GoodputBudgetBurn" + strings.ToUpper(string(rule.Severity[:min(1, len(rule.Severity))])) + string(rule.Severity[min(1, len(rule.Severity)):]) + long,
 		Expr: fmt.Sprintf("objective:goodput_bad:wilson_lower%[1]s%[3]s > %[4]s\nand objective:goodput_bad:ratio_rate%[2]s%[3]s > %[4]s\nand objective:goodput_bad:ratio_rate%[1]s%[3]s * objective:goodput_requests:increase%[1]s%[3]s >= %[5]d\n",
 			long, short, series, limit, p.Evidence),
-		Labels: map[string]string{"severity": string(rule.Severity), "slo": p.label(), "objective": o.String()},
+		Labels: map[string]string{},
 		Annotations: map[string]string{
-			"summary": fmt.Sprintf("The error budget of %s burns %s times too fast", o, strconv.FormatFloat(rule.Factor(p.Period), 'g', 3, 64)),
-			"description": fmt.Sprintf("Over %s and over %s more than %s%% of the requests break %s, where %s%% may: %s.", long, short,
-				strconv.FormatFloat(100*rule.Threshold(monitor.Allowed(o), p.Period), 'g', 3, 64), o, strconv.FormatFloat(100*monitor.Allowed(o), 'g', 3, 64), rule),
+			"summary": fmt.Sprintf("The error budget of %s burns at more than %s times the rate that lasts %s", o,
+				strconv.FormatFloat(rule.Factor(p.Period), 'g', 3, 64), exposition.Duration(p.Period)),
+			"description": fmt.Sprintf("Over %s and over %s more than %s of the requests break %s, where %s may: %s.", long, short,
+				percent(rule.Threshold(monitor.Allowed(o), p.Period)), o, percent(monitor.Allowed(o)), rule),
 		},
 	}
 	if p.Source != Goodput && (!b.Exact() || b.Steps) {
 		a.Annotations["bound"] = b.String()
 	}
-	maps.Copy(a.Labels, p.Labels)
-	return a
+	labels := map[string]string{"slo": p.label(), "objective": o.String()}
+	if rule.Severity != "" {
+		labels["severity"] = string(rule.Severity)
+	}
+	maps.Copy(labels, p.Labels)
+	for name, value := range labels {
+		a.Labels[name] = literal(value)
+	}
+	return alert{o, rule, b, labels, a}
 }
+
+// percent is a share in as many digits as tell it from 0 and from all.
+func percent(share float64) string {
+	text := strconv.FormatFloat(100*share, 'f', figure.Decimals(100*min(share, 1-share), 3), 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text + "%"
+}
+
+// literal is a template that says a text as it is: Prometheus takes an alert's labels for templates.
+func literal(text string) string { return strings.ReplaceAll(text, "{{", `{{"{{"}}`) }

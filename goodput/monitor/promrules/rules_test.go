@@ -3,10 +3,13 @@ package promrules_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"text/template"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -41,8 +44,21 @@ var plans = map[string]promrules.Plan{
 	"short":      {SLO: slo.MustParse("ttft p95 < 800ms, error_rate < 1%"), Period: time.Hour},
 	"own alerts": {SLO: slo.MustParse("ttft p99 < 800ms"), Alerts: []monitor.Rule{{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}},
 	"vllm":       {SLO: slo.MustParse("ttft p95 < 800ms, tpot p95 < 50ms, itl p99 < 60ms, e2e p95 < 200ms"), Source: promrules.VLLM, Alerts: one, Match: map[string]string{"model_name": "m"}},
-	"sglang":     {SLO: slo.MustParse("ttft p95 < 1s, itl p99 < 60ms, e2e p95 < 9s, tpot p95 < 50ms, error_rate < 1%"), Source: promrules.SGLang, Alerts: one},
+	"odd period": {SLO: slo.MustParse("ttft p90 < 800ms"), Period: 3605*time.Second + 400*time.Microsecond},
+	"odd names":  {SLO: oddlyNamed, Alerts: one, Match: map[string]string{"class": "$datasource", "job": oddly}, Labels: map[string]string{"team": "{{{ $labels.slo }}}"}},
+	"extreme": {SLO: slo.MustParse("error_rate < 99.9999999%, attainment >= 99.9999999%, ttft p99.9999 < 1ns"), Evidence: 100_000,
+		Alerts: []monitor.Rule{{Budget: 1.0 / 720, Long: time.Hour, Short: 5 * time.Minute}}},
+	"sglang": {SLO: slo.MustParse("ttft p95 < 1s, itl p99 < 60ms, e2e p95 < 9s, tpot p95 < 50ms, error_rate < 1%"), Source: promrules.SGLang, Alerts: one},
 }
+
+// What YAML, PromQL, a template and Grafana each take for something of their own.
+const oddly = "{{ $value }} {{`x`}} $datasource [[datasource]] \"q\" 'q' \\ \n # ~: {a=\"b\"} 日本語\u2028\x00"
+
+var oddlyNamed = func() slo.SLO {
+	s := slo.MustParse("ttft p95 < 800ms, error_rate < 1%")
+	s.Name = oddly + " \xff\uFFFD"
+	return s
+}()
 
 // Prometheus' own tool takes the rules, and the tests of them that are written beside them hold.
 func TestPromtoolTakesRulesAndTests(t *testing.T) {
@@ -104,11 +120,66 @@ func TestAlertsAreTheDerivedOnes(t *testing.T) {
 			alerts = append(alerts, r)
 		}
 	}
+	require.NotContains(t, alerts[0].Labels["slo"], "{{")
 	derived := monitor.DefaultRules(s.Objectives[0], monitor.MaxWindow)
 	require.Len(t, alerts, len(derived))
 	require.Equal(t, "GoodputBudgetBurnPage1h", alerts[0].Alert)
 	require.Contains(t, alerts[0].Expr, "> 0.5\n", "of a P95 the fast one is at half bad, where 14.4 would need 72 %")
 	require.Equal(t, "page", alerts[0].Labels["severity"])
+}
+
+// Whatever the SLO is called, an alert's label is that: Prometheus takes it for a template, which says so. promtool shows it, in TestPromtoolTakesRulesAndTests.
+func TestLabelsAreNoTemplates(t *testing.T) {
+	rules, err := plans["odd names"].Rules()
+	require.NoError(t, err)
+	for _, r := range rules.Group.Rules {
+		if r.Alert == "" {
+			require.Equal(t, oddly+" ??", r.Labels["slo"], "what is recorded is no template")
+			continue
+		}
+		for name, want := range map[string]string{"slo": oddly + " ??", "team": "{{{ $labels.slo }}}"} {
+			var got strings.Builder
+			parsed, err := template.New(name).Parse(r.Labels[name])
+			require.NoError(t, err)
+			require.NoError(t, parsed.Execute(&got, nil))
+			require.Equal(t, want, got.String())
+		}
+	}
+}
+
+// No two rules record the same, whatever the period and the windows are.
+func TestNothingIsRecordedTwice(t *testing.T) {
+	p := promrules.Plan{SLO: slo.MustParse("ttft p99 < 800ms"), Period: time.Hour + 100, Alerts: []monitor.Rule{{Severity: monitor.Page, Budget: 1, Long: time.Hour, Short: time.Minute}}}
+	all := maps.Clone(plans)
+	all["period"] = p
+	for name, p := range all {
+		rules, err := p.Rules()
+		require.NoError(t, err)
+		had := map[string]bool{}
+		for _, r := range rules.Group.Rules {
+			key := fmt.Sprint(r.Record, r.Alert, r.Labels)
+			require.False(t, had[key], "%s: %s", name, key)
+			had[key] = true
+		}
+	}
+}
+
+// A share is written in as many digits as tell it from none and from all.
+func TestAlertsSayTheirThresholds(t *testing.T) {
+	rules, err := plans["extreme"].Rules()
+	require.NoError(t, err)
+	var said []string
+	for _, r := range rules.Group.Rules {
+		if r.Alert != "" {
+			require.Equal(t, "GoodputBudgetBurn1h", r.Alert)
+			require.NotContains(t, r.Labels, "severity")
+			said = append(said, r.Annotations["description"])
+		}
+	}
+	require.Equal(t, []string{
+		"Over 1h and over 5m more than 0.0000001% of the requests break attainment >= 99.9999999%, where 0.0000001% may: 0.139% of the budget in 1h.",
+		"Over 1h and over 5m more than 0.0001% of the requests break ttft p99.9999 < 1ns, where 0.0001% may: 0.139% of the budget in 1h.",
+	}, said[len(said)-2:])
 }
 
 // Where a threshold is no edge of an engine's histogram the rules say that they bound, and by how much.
@@ -139,14 +210,22 @@ func TestBoundsSayHowFarTheEdgesAre(t *testing.T) {
 func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	s := slo.MustParse("ttft p90 < 800ms")
 	for want, p := range map[string]promrules.Plan{
-		"SLO":                              {},
-		"Source":                           {SLO: s, Source: "tgi"},
-		"Period":                           {SLO: s, Period: time.Minute},
-		"Evidence: -1":                     {SLO: s, Evidence: -1},
-		"Confidence: 1":                    {SLO: s, Confidence: 1},
-		`"slo" is no label name, or taken`: {SLO: s, Labels: map[string]string{"slo": "x"}},
-		`"a-b" is no label name`:           {SLO: s, Match: map[string]string{"a-b": "x"}},
-		"cannot fire":                      {SLO: s, Alerts: []monitor.Rule{{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}},
+		"SLO":                                 {},
+		"Source":                              {SLO: s, Source: "tgi"},
+		"Period":                              {SLO: s, Period: time.Minute},
+		"Evidence: -1":                        {SLO: s, Evidence: -1},
+		"Confidence: 1":                       {SLO: s, Confidence: 1},
+		`"slo" is no label name, or taken`:    {SLO: s, Labels: map[string]string{"slo": "x"}},
+		`"a-b" is no label name`:              {SLO: s, Match: map[string]string{"a-b": "x"}},
+		`"__name__" is no label name`:         {SLO: s, Match: map[string]string{"__name__": "x"}},
+		`"alertname" is no label name`:        {SLO: s, Labels: map[string]string{"alertname": "x"}},
+		`"outcome" is no label name`:          {SLO: s, Match: map[string]string{"outcome": "success"}},
+		"the label team is no UTF-8":          {SLO: s, Labels: map[string]string{"team": "\xff"}},
+		"the label job is no UTF-8":           {SLO: s, Match: map[string]string{"job": "\uFFFD"}},
+		`the severity "{{"`:                   {SLO: s, Alerts: []monitor.Rule{{Severity: "{{", Budget: 0.005, Long: time.Hour, Short: 5 * time.Minute}}},
+		`no objective "ttft p95 < 800ms"`:     {SLO: s, Alerts: []monitor.Rule{{Budget: 0.005, Long: time.Hour, Short: 5 * time.Minute, Objective: "ttft p95 < 800ms"}}},
+		"2160h0m0s is not between 1h and 30d": {SLO: s, Period: 90 * 24 * time.Hour},
+		"cannot fire":                         {SLO: s, Alerts: []monitor.Rule{{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}},
 		"severity page and a long window of 1h, which nobody could tell apart": {SLO: slo.MustParse("ttft p99 < 800ms"), Alerts: []monitor.Rule{
 			{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute},
 			{Severity: monitor.Page, Budget: 0.03, Long: time.Hour + time.Microsecond, Short: 6 * time.Minute},
@@ -160,6 +239,36 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, promrules.ErrUnsupported, "beyond the last edge")
 	_, err = promrules.Plan{SLO: s, Alerts: []monitor.Rule{{Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}}.Rules()
 	require.ErrorIs(t, err, monitor.ErrUnreachable, "14.4 of a P90 cannot be")
+}
+
+// A monitor's plans have its own alerts: the same rules, and the same evidence.
+func TestPlansHaveTheMonitorsAlerts(t *testing.T) {
+	rule := monitor.Rule{Severity: "call", Budget: 0.01, Long: time.Hour, Short: 5 * time.Minute}
+	own := rule
+	own.Objective, own.Long = "itl p95 < 1s", 2*time.Hour
+	m, err := monitor.New(slo.MustParse("ttft p95 < 800ms, itl p95 < 1s"), monitor.WithRules(rule, own), monitor.WithEvidence(17, 0.9),
+		monitor.WithClasses(slo.Set{"batch": slo.MustParse("e2e p95 < 1m")}))
+	require.NoError(t, err)
+	alerts := m.Alerts()
+	for _, p := range promrules.Plans(m) {
+		rules, err := p.Rules()
+		require.NoError(t, err)
+		for _, r := range rules.Group.Rules {
+			if r.Alert != "" {
+				a := alerts[0]
+				alerts = alerts[1:]
+				require.Equal(t, a.Objective, r.Labels["objective"])
+				require.Equal(t, "GoodputBudgetBurnCall"+strings.TrimSuffix(a.Rule.Long.String(), "0m0s"), r.Alert)
+				require.Contains(t, r.Expr, ">= 17\n")
+			}
+		}
+	}
+	require.Empty(t, alerts, "each has a rule")
+	m, err = monitor.New(slo.MustParse("ttft p95 < 800ms"), monitor.WithRules())
+	require.NoError(t, err)
+	rules, err := promrules.Plans(m)[0].Rules()
+	require.NoError(t, err)
+	require.NotContains(t, string(rules.YAML()), "alert:", "none were asked for")
 }
 
 // The rules of a monitor's SLOs are told apart, though two have the same objectives: by label, group and dashboard.

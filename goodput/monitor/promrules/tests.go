@@ -3,10 +3,13 @@ package promrules
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
+	"github.com/goodputkit/goodputkit/goodput/monitor"
 )
 
 // The shape of promtool's unit tests.
@@ -69,22 +72,32 @@ func (r *Rules) Tests(rulesFile string) map[string][]byte {
 		every = max(every.Truncate(time.Second), time.Second)
 		file := testFile{RuleFiles: []string{rulesFile}, EvaluationInterval: exposition.Duration(every)}
 		file.Tests = r.unitTests(byLong[long], every)
-		files["goodput-rules-"+exposition.Duration(long.Round(time.Millisecond))+".test.yaml"] = encode(file)
+		files["goodput-rules-"+exposition.Duration(long)+".test.yaml"] = encode(file)
 	}
 	return files
 }
 
-const perInterval = 100 // requests between two samples
+// perInterval is how many requests there are between two samples, of n in a long window: a hundred, or as many more as the evidence asks
+// for. Where all n are bad the lower bound of their share is n/(n + z²), which is above θ from z²·θ/(1 − θ) on.
+func (r *Rules) perInterval(alerts []alert, n int) int {
+	need := 2 * float64(r.plan.Evidence)
+	for _, a := range alerts {
+		limit := a.rule.Threshold(monitor.Allowed(a.objective), r.plan.Period)
+		need = max(need, 2*math.Pow(r.plan.z(), 2)*limit/(1-limit))
+	}
+	return max(100, int(math.Ceil(need/float64(n))))
+}
 
 // unitTests are those of the alerts with one long window.
 func (r *Rules) unitTests(alerts []alert, every time.Duration) []unitTest {
 	n := int(alerts[0].rule.Long/every) + 1 // samples of a long window
+	per := r.perInterval(alerts, n)
 	calm := 0
 	for _, a := range alerts {
 		calm = max(calm, int(a.rule.Short/every)+2)
 	}
 	at := func(samples int) string { return exposition.Duration(time.Duration(samples) * every) }
-	w := exposition.Duration(alerts[0].rule.Long.Round(time.Millisecond))
+	w := exposition.Duration(alerts[0].rule.Long)
 	busy := unitTest{Name: "the alerts over " + w + " fire when all are bad, and end", Every: exposition.Duration(every)}
 	quiet := unitTest{Name: "the alerts over " + w + " say nothing without requests", Every: exposition.Duration(every)}
 	input := func(name, values string) {
@@ -96,12 +109,12 @@ func (r *Rules) unitTests(alerts []alert, every time.Duration) []unitTest {
 	fires := map[string][]expectedAlert{}
 	for _, a := range alerts {
 		total, within := r.inputs(a)
-		input(total, fmt.Sprintf("0+%dx%d", perInterval, 2*n+calm))
+		input(total, fmt.Sprintf("0+%dx%d", per, 2*n+calm))
 		for _, series := range within {
-			input(series, fmt.Sprintf("0+%dx%d %d+0x%d %d+%dx%d", perInterval, n, n*perInterval, n-1, n*perInterval, perInterval, calm))
+			input(series, fmt.Sprintf("0+%dx%d %d+0x%d %d+%dx%d", per, n, n*per, n-1, n*per, per, calm))
 		}
-		fires[a.written.Alert] = append(fires[a.written.Alert], expectedAlert{a.written.Labels, a.written.Annotations})
-		bad := fmt.Sprintf("objective:goodput_bad:ratio_rate%s{slo=%q,objective=%q}", w, r.plan.label(), a.objective.String())
+		fires[a.written.Alert] = append(fires[a.written.Alert], expectedAlert{a.labels, a.written.Annotations})
+		bad := "objective:goodput_bad:ratio_rate" + w + r.plan.recorded(a.objective)
 		busy.Values = append(busy.Values, valueTest{bad, at(n), []expectedValue{{bad, 0}}}, valueTest{bad, at(2 * n), []expectedValue{{bad, 1}}})
 		quiet.Values = append(quiet.Values, valueTest{bad, at(n), []expectedValue{}})
 	}
@@ -124,7 +137,10 @@ func (r *Rules) inputs(a alert) (total string, within []string) {
 		return s[:len(s)-1] + "," + more + "}"
 	}
 	if p.Source == Goodput {
-		of := fmt.Sprintf("slo=%q,objective=%q,class=\"default\"", p.label(), a.objective.String())
+		of := p.own() + ",objective=" + strconv.Quote(a.objective.String())
+		if _, one := p.Match["class"]; !one {
+			of += `,class="default"`
+		}
 		return "goodput_objective_requests_total" + match(of), []string{"goodput_objective_within_requests_total" + match(of)}
 	}
 	edges := []float64{a.bound.Above}
