@@ -27,6 +27,8 @@ type call struct {
 	writer respwriter.Writer
 
 	counter TokenCounter
+	own     ownCounter // the same, where it is one
+	ahead   ahead
 	code    int // the final status; 0: not yet
 	status  goodput.Outcome
 	head    bool  // there is no body, whatever is written
@@ -67,6 +69,7 @@ func (c *call) Status(code int) {
 		}
 	}
 	c.counter = c.config.counter(c.req, code, header)
+	c.own, _ = c.counter.(ownCounter)
 }
 
 func (c *call) Wrote(p []byte, err error) {
@@ -79,7 +82,12 @@ func (c *call) Wrote(p []byte, err error) {
 	if len(p) == 0 {
 		return
 	}
-	if c.counter != nil {
+	switch {
+	case c.own != nil:
+		if events, marker := c.own.count(p); events > 0 || marker {
+			c.found(events, marker)
+		}
+	case c.counter != nil:
 		c.counter.Count(&c.Tally, p)
 	}
 	c.add(int64(len(p)))
@@ -87,6 +95,33 @@ func (c *call) Wrote(p []byte, err error) {
 	if c.since > buffered {
 		c.pushed(len(p) > buffered)
 	}
+}
+
+// ahead is what the handler's goroutine knows of the Tally for itself, so that of a write and the flush behind it, where a stream
+// spends its time, one alone takes the lock. That is so once the first output has left, and as long as no TokenCounter but an
+// ownCounter tells the Tally of events, and nobody else does.
+type ahead struct {
+	may    bool
+	events int // how many there were when it was last under the lock
+	left   int // of them so many have left, which the Tally may not know yet
+	at     time.Duration
+}
+
+// settle tells the Tally which events have left. mu is held.
+func (c *call) settle() {
+	if a := &c.ahead; a.left > c.sent {
+		c.leave(a.left, a.at)
+	}
+}
+
+// found is what there is in a piece of the body.
+func (c *call) found(events int, marker bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settle()
+	c.Tally.found(events, marker)
+	c.ahead.events = len(c.rec.Tokens)
+	c.ahead.may = c.rec.FirstByte > 0 && !c.marked && c.over == 0 && (c.flight == nil || c.told == toldOutput)
 }
 
 // add counts what was written of the body; where its header says how long it is, its end is marked by that.
@@ -102,6 +137,7 @@ func (c *call) pushed(all bool) {
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.settle()
 	c.began(now)
 	c.leave(c.aged, now)
 	c.aged = len(c.rec.Tokens)
@@ -147,8 +183,15 @@ func (c *call) Flushed(err error) {
 	}
 	c.since = 0
 	now := c.now()
+	if a := &c.ahead; a.may && !c.open.Load() {
+		if a.events > a.left {
+			a.left, a.at = a.events, now
+		}
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.settle()
 	c.began(now)
 	c.left(now)
 	c.aged = len(c.rec.Tokens)
@@ -253,6 +296,7 @@ func (c *call) close(o goodput.Outcome, detail string, reached bool) *goodput.Re
 		return nil
 	}
 	c.done = true
+	c.settle()
 	if reached {
 		c.began(now)
 		c.left(now)

@@ -69,6 +69,13 @@ const (
 	doneMarker    = "[DONE]"
 )
 
+// An ownCounter is one that keeps nothing of the body, and so needs no Tally to tell what is in a piece: so many token events, and
+// behind them perhaps the end marker. What comes after that is no event.
+type ownCounter interface {
+	count(piece []byte) (events int, marker bool)
+	end() (events int, marker bool)
+}
+
 // eventCounter knows of an event no more than whether it has data and whether that is the end marker, so that it keeps
 // nothing of it, however long it is.
 type eventCounter struct {
@@ -77,6 +84,9 @@ type eventCounter struct {
 	field  int8 // of the line: bytes of "data" that were seen, or one of the below
 	some   bool // the event has data that is no white space
 	marker int8 // bytes of the end marker that its data is so far; < 0: it is another one
+
+	events int // of the piece
+	over   bool
 }
 
 const (
@@ -84,7 +94,15 @@ const (
 	fieldOther int8 = -2 // of another one
 )
 
-func (c *eventCounter) Count(t *Tally, p []byte) {
+func (c *eventCounter) Count(t *Tally, p []byte) { t.add(c.count(p)) }
+
+// End discards an incomplete event, but for the end marker.
+func (c *eventCounter) End(t *Tally) { t.add(c.end()) }
+
+func (c *eventCounter) end() (int, bool) { return 0, int(c.marker) == len(doneMarker) }
+
+func (c *eventCounter) count(p []byte) (events int, marker bool) {
+	c.events = 0
 	for c.bom >= 0 && len(p) > 0 {
 		if p[0] != byteOrderMark[c.bom] {
 			if c.bom > 0 { // what looked like one is the beginning of a line
@@ -107,6 +125,11 @@ func (c *eventCounter) Count(t *Tally, p []byte) {
 				continue
 			}
 		}
+		if p[i] == '\n' {
+			c.lineEnd()
+			i++
+			continue
+		}
 		if lf < i {
 			if lf = bytes.IndexByte(p[i:], '\n') + i; lf < i {
 				lf = len(p)
@@ -118,14 +141,18 @@ func (c *eventCounter) Count(t *Tally, p []byte) {
 		}
 		c.part(p[i:end])
 		if end < len(p) {
-			c.lineEnd(t)
+			c.lineEnd()
 		}
 		i = end + 1
 	}
+	return c.events, c.over
 }
 
 // part takes a part of a line.
 func (c *eventCounter) part(p []byte) {
+	if c.field == 0 && len(p) > len(dataField) && string(p[:len(dataField)+1]) == dataField+":" { // nearly always
+		c.field, p = fieldValue, p[len(dataField)+1:]
+	}
 	for c.field >= 0 && len(p) > 0 {
 		switch {
 		case int(c.field) < len(dataField) && p[0] == dataField[c.field]:
@@ -162,13 +189,14 @@ func (c *eventCounter) gap() {
 	}
 }
 
-func (c *eventCounter) lineEnd(t *Tally) {
+func (c *eventCounter) lineEnd() {
 	if c.field == 0 { // an empty line ends the event
 		switch {
+		case c.over:
 		case int(c.marker) == len(doneMarker):
-			t.EndMarker()
+			c.over = true
 		case c.some:
-			t.Token(0)
+			c.events++
 		}
 		c.some, c.marker = false, 0
 	}
@@ -178,35 +206,33 @@ func (c *eventCounter) lineEnd(t *Tally) {
 	c.field = 0
 }
 
-// End discards an incomplete event, but for the end marker.
-func (c *eventCounter) End(t *Tally) {
-	if int(c.marker) == len(doneMarker) {
-		t.EndMarker()
-	}
-}
-
 // lineCounter knows of a line no more than whether there is something in it.
 type lineCounter struct{ some bool }
 
-func (c *lineCounter) Count(t *Tally, p []byte) {
+func (c *lineCounter) Count(t *Tally, p []byte) { t.add(c.count(p)) }
+
+func (c *lineCounter) End(t *Tally) { t.add(c.end()) }
+
+func (c *lineCounter) count(p []byte) (events int, marker bool) {
 	for {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
 			c.some = c.some || len(bytes.Trim(p, " \t\r")) > 0
-			return
+			return events, false
 		}
 		if c.some || len(bytes.Trim(p[:i], " \t\r")) > 0 {
-			t.Token(0)
+			events++
 		}
 		c.some, p = false, p[i+1:]
 	}
 }
 
-func (c *lineCounter) End(t *Tally) {
+func (c *lineCounter) end() (events int, marker bool) {
 	if c.some {
-		t.Token(0)
-		c.some = false
+		events++
 	}
+	c.some = false
+	return events, false
 }
 
 // eventReader hands each event on.

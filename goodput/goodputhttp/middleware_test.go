@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -606,21 +607,24 @@ func (b *books) one2(t *testing.T) goodput.Record {
 
 // Of an answer with no end the record stays bounded, and its first token, its last and their number are right.
 func TestManyEvents(t *testing.T) {
-	b := newBooks()
-	h := NewMiddleware(Config{Sink: b}).Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		f := stream(w)
-		for range maxEvents + 100 {
-			io.WriteString(w, "data: a\n\n")
-			f.Flush()
-		}
-	}))
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
-	r := b.one(t)
-	require.Len(t, r.Tokens, maxEvents)
-	last := r.Tokens[maxEvents-1]
-	require.Equal(t, 101, last.N)
-	require.GreaterOrEqual(t, last.At, r.Tokens[maxEvents-2].At)
-	require.LessOrEqual(t, last.At, r.End)
+	synctest.Test(t, func(t *testing.T) {
+		b := newBooks()
+		h := NewMiddleware(Config{Sink: b}).Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			f := stream(w)
+			for range maxEvents + 100 {
+				time.Sleep(time.Microsecond)
+				io.WriteString(w, "data: a\n\n")
+				f.Flush()
+			}
+			time.Sleep(ms)
+		}))
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		r := b.one(t)
+		require.Len(t, r.Tokens, maxEvents)
+		require.Equal(t, goodput.Token{At: (maxEvents + 100) * time.Microsecond, N: 101}, r.Tokens[maxEvents-1])
+		require.Equal(t, (maxEvents-1)*time.Microsecond, r.Tokens[maxEvents-2].At)
+		require.Equal(t, (maxEvents+100)*time.Microsecond+ms, r.End)
+	})
 }
 
 // Many requests at once, of every kind: each is in the books once, and the monitor agrees.
@@ -708,4 +712,56 @@ func TestWebsocketEchoes(t *testing.T) {
 	line, err := in.ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "hello\n", line)
+}
+
+// What leaves when does not depend on who counts: with a counter of the caller's each flush takes the lock, and without one most
+// do not.
+func TestTimesWithAnotherCounter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(200) {
+			run := func(kind string, counter func(*http.Request, http.Header) TokenCounter) goodput.Record {
+				b, rng := newBooks(), rand.New(rand.NewPCG(seed, 1))
+				mw := NewMiddleware(Config{Sink: b, Monitor: newMonitor(t, "ttft p95 < 100ms"), Counter: counter})
+				mw.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", kind)
+					f := w.(http.Flusher)
+					for range rng.IntN(30) {
+						time.Sleep(time.Duration(rng.IntN(3)) * ms)
+						switch rng.IntN(12) {
+						case 0, 1, 2:
+							io.WriteString(w, "data: a\n\n")
+						case 3:
+							io.WriteString(w, "data: a\n\ndata: b\n\nda")
+						case 4:
+							io.WriteString(w, "ta: c\n\n")
+						case 5:
+							io.WriteString(w, "data: "+strings.Repeat("x", rng.IntN(9000))+"\n\n")
+						case 6: // it gets its Tally late, and uses it from another goroutine
+							done := make(chan struct{})
+							go func() {
+								defer close(done)
+								TallyOf(w).Token(2)
+							}()
+							<-done
+						case 7:
+							if rng.IntN(5) == 0 {
+								io.WriteString(w, "data: [DONE]\n\n")
+							}
+						default:
+							f.Flush()
+						}
+					}
+				})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+				r := b.one(t)
+				r.Start = time.Time{}
+				return r
+			}
+			for _, kind := range []string{"text/event-stream", "application/x-ndjson"} {
+				other := func(_ *http.Request, header http.Header) TokenCounter {
+					return struct{ TokenCounter }{CounterFor(header)}
+				}
+				require.Equal(t, run(kind, other), run(kind, nil), "%s, seed %d", kind, seed)
+			}
+		}
+	})
 }

@@ -37,6 +37,7 @@ type Tally struct {
 	fail   goodput.Outcome // what the answer says of itself; 0: nothing
 	detail string
 
+	open   atomic.Bool       // a handler has it: what is told can come from anywhere
 	flight *monitor.InFlight // nil: nobody watches
 	told   byte              // what it was told of: toldToken, toldOutput
 }
@@ -49,6 +50,7 @@ const (
 // TallyOf is that of the request which w answers; nil: no middleware of this package knows of it.
 func TallyOf(w http.ResponseWriter) *Tally {
 	if c, ok := respwriter.Find[*call](w); ok {
+		c.open.Store(true)
 		return &c.Tally
 	}
 	return nil
@@ -64,8 +66,13 @@ func (t *Tally) event(n int, reasoning bool) {
 	if t == nil {
 		return
 	}
-	t.mu.Lock() // with no function as do takes, for this is where a stream spends its time
+	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.one(n, reasoning)
+}
+
+// one is event, with mu held.
+func (t *Tally) one(n int, reasoning bool) {
 	if t.done || t.marked {
 		return
 	}
@@ -82,6 +89,24 @@ func (t *Tally) event(n int, reasoning bool) {
 		return
 	}
 	t.rec.Tokens = append(t.rec.Tokens, goodput.Token{N: n})
+}
+
+// add is what an ownCounter found.
+func (t *Tally) add(events int, marker bool) {
+	if events == 0 && !marker {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.found(events, marker)
+}
+
+// found is add, with mu held.
+func (t *Tally) found(events int, marker bool) {
+	for range events {
+		t.one(0, false)
+	}
+	t.marked = t.marked || marker && !t.done
 }
 
 // Usage is how many tokens the request and its answer have, as the server counts them; 0: nobody says.

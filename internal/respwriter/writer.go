@@ -128,7 +128,12 @@ func (w *Writer) FlushError() error {
 	if !w.hijacked {
 		w.watch.Before()
 	}
-	err := http.NewResponseController(w.below).Flush()
+	var err error
+	if f, ok := w.below.(interface{ FlushError() error }); ok { // as the controller does, and nearly always
+		err = f.FlushError()
+	} else {
+		err = http.NewResponseController(w.below).Flush()
+	}
 	if w.hijacked || err != nil && !canFlush(w.below) {
 		return err
 	}
