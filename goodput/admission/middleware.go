@@ -65,7 +65,7 @@ func (c *Controller) Middleware(next http.Handler, config MiddlewareConfig) http
 		}
 		b := &body{permit: p, req: req, tokens: config.Tokens}
 		defer b.end()
-		next.ServeHTTP(b.writer.Wrap(w, b), req.WithContext(context.WithValue(req.Context(), permitKey{}, p)))
+		next.ServeHTTP(b.writer.Wrap(w, req, b), req.WithContext(context.WithValue(req.Context(), permitKey{}, p)))
 		b.returned = true
 	})
 }

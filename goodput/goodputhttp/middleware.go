@@ -24,7 +24,7 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		c := &call{config: &m.config, req: req, head: req.Method == http.MethodHead, length: -1}
 		c.ctx = req.Context()
-		w = c.writer.Wrap(w, c)
+		w = c.writer.Wrap(w, req, c)
 		defer c.end()
 		m.config.begin(&c.Tally, req, &m.own)
 		next.ServeHTTP(w, req)

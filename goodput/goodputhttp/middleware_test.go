@@ -350,6 +350,13 @@ var outcomeCases = []outcomeCase{
 		require.Equal(t, 101, resp.StatusCode)
 		resp.Body.Close()
 	}},
+	{name: "a switch that HTTP/2 does not know", only: 2, want: goodput.ServerError, handler: func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		w.WriteHeader(http.StatusInternalServerError)
+	}, client: func(t *testing.T, resp *http.Response, err error, _ func()) {
+		require.NoError(t, err)
+		require.Equal(t, 500, resp.StatusCode)
+	}},
 	{name: "panic after a hijack", only: 1, want: goodput.Success, handler: func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {

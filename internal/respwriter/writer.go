@@ -21,7 +21,7 @@ import (
 type Observer interface {
 	// Before is the only one that comes before: before each piece of the body, each copy and each flush.
 	Before()
-	// Status is the final status, once: the first code that is no 1xx other than 101, or the 200 that stands for none once
+	// Status is the final status, once: the first code that is no 1xx (101 is final over HTTP/1), or the 200 that stands for none once
 	// there is a body or a flush. A handler that does neither leaves the 200 to the server, and Status is not called.
 	Status(code int)
 	// Wrote is a piece of the body, as far as the writer below took it, and its error. A piece must neither be kept nor
@@ -45,11 +45,13 @@ type Writer struct {
 	status   bool // the final status is known
 	hijacked bool
 	deep     bool // Hijack is to be found below the one below
+	switches bool // 101 is final
 }
 
-// Wrap makes w watch below, and returns what a handler is given: w with the interfaces that below has.
-func (w *Writer) Wrap(below http.ResponseWriter, watch Observer) http.ResponseWriter {
-	*w = Writer{below: below, watch: watch}
+// Wrap makes w watch below, and returns what a handler is given: w with the interfaces that below has. A response of HTTP/2 cannot
+// switch protocols, and net/http takes its 101 for one more informational status.
+func (w *Writer) Wrap(below http.ResponseWriter, req *http.Request, watch Observer) http.ResponseWriter {
+	*w = Writer{below: below, watch: watch, switches: req.ProtoMajor < 2}
 	has := of(below)
 	w.deep = has&hijacker == 0 && deepHijacker(below)
 	return with(has, w)
@@ -81,7 +83,7 @@ func (w *Writer) Header() http.Header { return w.below.Header() }
 // WriteHeader sends a status. Informational ones may precede the final one; of several final ones the first is sent.
 func (w *Writer) WriteHeader(code int) {
 	w.below.WriteHeader(code) // panics of one that is none
-	if code >= 200 || code == http.StatusSwitchingProtocols {
+	if code >= 200 || code == http.StatusSwitchingProtocols && w.switches {
 		w.is(code)
 	}
 }

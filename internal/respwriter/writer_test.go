@@ -19,6 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var http1 = httptest.NewRequest(http.MethodGet, "/", nil)
+
 // log is an Observer that writes down what it hears.
 type log struct {
 	blind   bool
@@ -93,7 +95,7 @@ func (m middle) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 func TestEverySetIsKept(t *testing.T) {
 	for has := range sets {
 		var inner Writer
-		inner.Wrap(newBelow(), &log{})
+		inner.Wrap(newBelow(), http1, &log{})
 		w := with(has, &inner) // this has the set …
 		for _, one := range []struct {
 			set set
@@ -108,7 +110,7 @@ func TestEverySetIsKept(t *testing.T) {
 			require.Equal(t, has&one.set != 0, one.has(), "%b: %b", has, one.set)
 		}
 		var outer Writer
-		require.Equal(t, has, of(outer.Wrap(w, &log{})), "%b", has) // … and so has what wraps it
+		require.Equal(t, has, of(outer.Wrap(w, http1, &log{})), "%b", has) // … and so has what wraps it
 	}
 }
 
@@ -118,7 +120,7 @@ func TestRealWritersKeepTheirs(t *testing.T) {
 		checked := false
 		s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			var w Writer
-			wrapped := w.Wrap(rw, &log{})
+			wrapped := w.Wrap(rw, http1, &log{})
 			checked = of(rw) == of(wrapped) && of(rw)&flusher != 0 && (of(rw)&pusher != 0) == two && (of(rw)&hijacker != 0) != two
 			rc := http.NewResponseController(wrapped)
 			checked = checked && rc.SetWriteDeadline(time.Now().Add(time.Minute)) == nil && rc.EnableFullDuplex() == nil && rc.Flush() == nil
@@ -132,6 +134,17 @@ func TestRealWritersKeepTheirs(t *testing.T) {
 		require.Equal(t, map[bool]int{false: 1, true: 2}[two], resp.ProtoMajor)
 		require.True(t, checked)
 	}
+}
+
+// Over HTTP/2, which cannot switch protocols, net/http goes on after a 101 as after any other 1xx.
+func TestNoSwitchOverHTTP2(t *testing.T) {
+	http2 := httptest.NewRequest(http.MethodGet, "/", nil)
+	http2.ProtoMajor = 2
+	l := &log{}
+	w := new(Writer).Wrap(newBelow(), http2, l)
+	w.WriteHeader(http.StatusSwitchingProtocols)
+	w.WriteHeader(http.StatusInternalServerError)
+	require.Equal(t, []string{"Internal Server Error"}, l.said)
 }
 
 func TestWhatIsHeard(t *testing.T) {
@@ -166,7 +179,7 @@ func TestWhatIsHeard(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var w Writer
 			l := &log{}
-			c.do(w.Wrap(newBelow(), l))
+			c.do(w.Wrap(newBelow(), http1, l))
 			require.Equal(t, c.said, l.said)
 			require.Equal(t, c.body, l.body.String())
 			after := 0
@@ -183,7 +196,7 @@ func TestWhatIsHeard(t *testing.T) {
 func TestBlindCopyIsLeftToTheWriterBelow(t *testing.T) {
 	var w Writer
 	b, l := newBelow(), &log{blind: true}
-	n, err := w.Wrap(b, l).(io.ReaderFrom).ReadFrom(strings.NewReader("abc"))
+	n, err := w.Wrap(b, http1, l).(io.ReaderFrom).ReadFrom(strings.NewReader("abc"))
 	require.NoError(t, err)
 	require.EqualValues(t, 3, n)
 	require.Equal(t, []string{"copy"}, b.calls)
@@ -195,7 +208,7 @@ func TestErrorsAreHeard(t *testing.T) {
 	var w Writer
 	b, l := newBelow(), &log{}
 	b.err = gone
-	wrapped := w.Wrap(b, l)
+	wrapped := w.Wrap(b, http1, l)
 	require.Equal(t, gone, http.NewResponseController(wrapped).Flush())
 	require.Equal(t, gone, l.err)
 	_, _, err := wrapped.(http.Hijacker).Hijack()
@@ -208,7 +221,7 @@ func TestErrorsAreHeard(t *testing.T) {
 func TestInvalidStatus(t *testing.T) {
 	var w Writer
 	l := &log{}
-	require.Panics(t, func() { w.Wrap(httptest.NewRecorder(), l).WriteHeader(99) })
+	require.Panics(t, func() { w.Wrap(httptest.NewRecorder(), http1, l).WriteHeader(99) })
 	require.Empty(t, l.said)
 }
 
@@ -216,7 +229,7 @@ func TestInvalidStatus(t *testing.T) {
 func TestControllerDoesNotGetPast(t *testing.T) {
 	var w Writer
 	b, l := newBelow(), &log{}
-	wrapped := w.Wrap(middle{b}, l)
+	wrapped := w.Wrap(middle{b}, http1, l)
 	_, ok := wrapped.(http.Flusher)
 	require.False(t, ok)
 	rc := http.NewResponseController(wrapped)
@@ -229,7 +242,7 @@ func TestControllerDoesNotGetPast(t *testing.T) {
 	require.Equal(t, []string{"OK", "flushed", "hijacked"}, l.said)
 
 	l = &log{}
-	rc = http.NewResponseController(w.Wrap(bare{b}, l))
+	rc = http.NewResponseController(w.Wrap(bare{b}, http1, l))
 	require.ErrorIs(t, rc.Flush(), http.ErrNotSupported)
 	_, _, err = rc.Hijack()
 	require.ErrorIs(t, err, http.ErrNotSupported)
@@ -242,7 +255,7 @@ type other struct{ log }
 func TestFind(t *testing.T) {
 	var inner, outer Writer
 	one, two := &log{}, &other{}
-	w := outer.Wrap(middle{inner.Wrap(newBelow(), one)}, two)
+	w := outer.Wrap(middle{inner.Wrap(newBelow(), http1, one)}, http1, two)
 	found, ok := Find[*log](middle{w})
 	require.True(t, ok)
 	require.Same(t, one, found)
