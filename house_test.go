@@ -51,6 +51,7 @@ var beside = map[string][]string{
 	"goodput/monitor/promrules": {"goodput/monitor", "goodput/internal/exposition"},
 	// What those share who export to a metrics system and those who write queries on it.
 	"goodput/internal/exposition": nil,
+	"goodput/internal/exporter":   {"goodput", "goodput/monitor", "goodput/internal/exposition"},
 	"loadgen/workload":            {"loadgen"},
 	"loadgen/openai":              {"loadgen", "loadgen/internal/httpclient"},
 	"loadgen/httptarget":          {"loadgen", "loadgen/internal/httpclient"},

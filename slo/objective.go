@@ -35,6 +35,19 @@ func (o Objective) Reached(count, total uint64) bool {
 	return !lessProduct(total, share, count, billion)
 }
 
+// Budget is the objective's error budget: the share of a population that may break it, in whole billionths. 50,000,000 of a P95, whose
+// requests may be late or fail; 10,000,000 of error_rate < 1%; what an attainment leaves.
+func (o Objective) Budget() (billionths int64) {
+	if !o.Metric.Population() {
+		return billion - int64(o.Percentile.PPM())*1000
+	}
+	limit, _ := o.Threshold.Billionths()
+	if o.Metric.HigherIsBetter() {
+		return billion - limit
+	}
+	return limit
+}
+
 // Validate refuses an objective with a part missing or with one that cannot be meant. The error says which part, and
 // wraps ErrMetric, ErrPercentile or ErrThreshold.
 func (o Objective) Validate() error {

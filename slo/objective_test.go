@@ -109,3 +109,23 @@ func TestObjectiveText(t *testing.T) {
 	require.Error(t, o.UnmarshalText([]byte("ttft < 2s")))
 	assert.Equal(t, "ttft p95 < 2s", o.String(), "left as it was")
 }
+
+// Of a million requests just the budget may break an objective, and not one more.
+func TestBudget(t *testing.T) {
+	for text, want := range map[string]int64{
+		"ttft p95 < 1s": 50_000_000, "e2e p99.9999 < 1s": 1000, "speed p50 >= 9tok/s": 500_000_000, "x_score p90 < -1": 100_000_000,
+		"error_rate < 0.3%": 3_000_000, "attainment >= 97.5%": 25_000_000,
+	} {
+		o := MustParse(text).Objectives[0]
+		require.Equal(t, want, o.Budget(), text)
+		const total = 1_000_000
+		bad := uint64(want / 1000)
+		if o.Metric == ErrorRate {
+			require.True(t, o.Reached(bad, total), text)
+			require.False(t, o.Reached(bad+1, total), text)
+			continue
+		}
+		require.True(t, o.Reached(total-bad, total), text)
+		require.False(t, o.Reached(total-bad-1, total), text)
+	}
+}

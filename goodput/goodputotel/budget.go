@@ -1,19 +1,23 @@
 package goodputotel
 
 import (
+	"fmt"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/goodputkit/goodputkit/goodput/internal/exporter"
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
 )
 
-var alertStates = []monitor.AlertState{monitor.Inactive, monitor.Pending, monitor.Firing, monitor.Resolved, monitor.NoData}
-
 // readBudgets observes what the monitor says of budgets and alerts. A figure that is absent, a share of nothing, is not
 // observed.
-func (i *Instruments) readBudgets(to metric.Observer) {
-	state := i.monitor.State()
+func (i *Instruments) readBudgets(to metric.Observer) error {
+	state, err := exporter.State(i.monitor)
+	if err != nil {
+		return fmt.Errorf("goodputotel: %w", err)
+	}
 	of := func(name, objective string) reading {
 		return reading{to, &i.observed, append(ownAttributes(name, i.label(name)), attribute.String("goodput.objective", objective))}
 	}
@@ -30,7 +34,7 @@ func (i *Instruments) readBudgets(to metric.Observer) {
 		r := of(a.SLO, a.Objective)
 		alert := attribute.String("goodput.alert", exposition.AlertName(a.Rule.Budget, a.Rule.Long, a.Rule.Short))
 		severity := attribute.String("goodput.severity", string(a.Rule.Severity))
-		for _, is := range alertStates {
+		for _, is := range exporter.AlertStates {
 			v := int64(0)
 			if a.State == is {
 				v = 1
@@ -38,6 +42,7 @@ func (i *Instruments) readBudgets(to metric.Observer) {
 			to.ObserveInt64(r.o.alert, v, r.with(alert, severity, attribute.String("goodput.state", is.String())))
 		}
 	}
+	return nil
 }
 
 func (r reading) share(g metric.Float64Observable, v monitor.Figure, more ...attribute.KeyValue) {

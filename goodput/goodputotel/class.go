@@ -1,22 +1,14 @@
 package goodputotel
 
 import (
-	"maps"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	"github.com/goodputkit/goodputkit/goodput"
-	"github.com/goodputkit/goodputkit/slo"
 )
-
-const maxClassName = 128 // bytes; longer ones are "other"
 
 // class is the attributes of one class, as options made once.
 type class struct {
@@ -60,69 +52,4 @@ func ownAttributes(class, label string) []attribute.KeyValue {
 
 func option(attributes []attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attributes...))}
-}
-
-// classes are those that have attributes of their own, by name.
-type classes struct {
-	max     int
-	make    func(name string) *class
-	mu      sync.Mutex
-	current atomic.Pointer[table]
-}
-
-// table is never changed, but replaced by a longer one.
-type table struct {
-	byName map[string]*class
-	named  int // but for the default and other, which always have a place
-}
-
-func (c *classes) init(most int, newClass func(string) *class, named []string) {
-	c.max, c.make = most, newClass
-	t := &table{byName: map[string]*class{}}
-	for _, name := range named {
-		t = t.with(name, newClass(name))
-	}
-	c.current.Store(t)
-}
-
-func (t *table) with(name string, c *class) *table {
-	longer := &table{byName: maps.Clone(t.byName), named: t.named}
-	longer.byName[name] = c
-	if !alwaysPlaced(name) {
-		longer.named++
-	}
-	return longer
-}
-
-func alwaysPlaced(name string) bool { return name == slo.DefaultClass || name == goodput.OtherClass }
-
-// of is the class of that name, made where it is new and there is room for it, and else "other".
-func (c *classes) of(name string) *class {
-	if name == "" {
-		name = slo.DefaultClass
-	}
-	t := c.current.Load()
-	if of, ok := t.byName[name]; ok {
-		return of
-	}
-	if of, ok := t.byName[goodput.OtherClass]; ok && t.named >= c.max && !alwaysPlaced(name) {
-		return of
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.add(name)
-}
-
-func (c *classes) add(name string) *class {
-	t := c.current.Load()
-	if of, ok := t.byName[name]; ok {
-		return of
-	}
-	if !alwaysPlaced(name) && (t.named >= c.max || len(name) > maxClassName || !utf8.ValidString(name)) {
-		return c.add(goodput.OtherClass)
-	}
-	name = strings.Clone(name)
-	of := c.make(name)
-	c.current.Store(t.with(name, of))
-	return of
 }

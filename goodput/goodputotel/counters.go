@@ -10,7 +10,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	"github.com/goodputkit/goodputkit/goodput"
-	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
+	"github.com/goodputkit/goodputkit/goodput/internal/exporter"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -40,29 +40,29 @@ func (i *Instruments) observe(meter metric.Meter) error {
 		return c
 	}
 	o := &i.observed
-	o.offered = counter("goodput.request.offered", "{request}", "Requests that began.")
-	o.decided = counter("goodput.request.decided", "{request}", "Requests that are good or bad: ended, or in flight past a deadline.")
-	o.ended = counter("goodput.request.ended", "{request}", "Requests that ended, by outcome.")
-	o.good = counter("goodput.request.good", "{request}", "Successful requests that meet every per-request objective of the SLO.")
-	o.lost = counter("goodput.request.lost", "{request}", "Requests that ended and are not good, each under one cause.")
-	o.objective = counter("goodput.objective.decided", "{request}", "Requests that the objective is about.")
-	o.within = counter("goodput.objective.within", "{request}", "Of the requests that the objective is about those that hold it.")
+	o.offered = counter("goodput.request.offered", "{request}", exporter.Offered)
+	o.decided = counter("goodput.request.decided", "{request}", exporter.Decided)
+	o.ended = counter("goodput.request.ended", "{request}", exporter.Ended)
+	o.good = counter("goodput.request.good", "{request}", exporter.Good)
+	o.lost = counter("goodput.request.lost", "{request}", exporter.Lost)
+	o.objective = counter("goodput.objective.decided", "{request}", exporter.Requests)
+	o.within = counter("goodput.objective.within", "{request}", exporter.Within)
 	o.tokens = counter("goodput.token.usage", "{token}", "Tokens of requests that ended.")
 	o.goodTokens = counter("goodput.token.good", "{token}", "Tokens of good requests.")
-	o.other = counter("goodput.class.other", "{request}", "Requests counted under the class other.")
-	o.active = gauge("goodput.request.active", "Requests in flight.")
-	o.overdue = gauge("goodput.request.overdue", "Requests in flight past a deadline of the SLO.")
+	o.other = counter("goodput.class.other", "{request}", exporter.OtherClasses)
+	o.active = gauge("goodput.request.active", exporter.InFlight)
+	o.overdue = gauge("goodput.request.overdue", exporter.Overdue)
 	ratio := func(name, help string) metric.Float64ObservableGauge {
 		g, err := meter.Float64ObservableGauge(name, metric.WithUnit("1"), metric.WithDescription(help))
 		problems, all = append(problems, err), append(all, g)
 		return g
 	}
-	o.target = ratio("goodput.objective.target", "Share of the requests that the objective asks for.")
-	o.burn = ratio("goodput.burn_rate", "Burn rate of the objective's error budget over a window: 1 spends it in just the period.")
-	o.left = ratio("goodput.error_budget.left", "Share of the period's error budget that is left; below 0 it is overspent.")
+	o.target = ratio("goodput.objective.target", exporter.Target)
+	o.burn = ratio("goodput.burn_rate", exporter.BurnRate)
+	o.left = ratio("goodput.error_budget.left", exporter.BudgetLeft)
 	var err error
 	o.alert, err = meter.Int64ObservableGauge("goodput.alert.state", metric.WithUnit("1"),
-		metric.WithDescription("1 for the state that the monitor's alert is in, 0 for the others."))
+		metric.WithDescription(exporter.AlertState))
 	problems, all = append(problems, err), append(all, o.alert)
 	if err := errors.Join(problems...); err != nil {
 		return err
@@ -73,10 +73,7 @@ func (i *Instruments) observe(meter metric.Meter) error {
 
 // read is the callback.
 func (i *Instruments) read(_ context.Context, to metric.Observer) error {
-	counted := i.monitor.Counters()
-	if !slices.ContainsFunc(counted.Classes, func(k monitor.ClassCounters) bool { return k.Class == slo.DefaultClass }) {
-		counted.Classes = append(counted.Classes, empty(slo.DefaultClass, i.monitor.SLO(slo.DefaultClass)))
-	}
+	counted := exporter.Counters(i.monitor)
 	var others uint64
 	for n := range counted.Classes {
 		k := &counted.Classes[n]
@@ -85,19 +82,7 @@ func (i *Instruments) read(_ context.Context, to metric.Observer) error {
 		reading{to, &i.observed, ownAttributes(k.Class, i.label(k.Class))}.class(k, s)
 	}
 	to.ObserveInt64(i.observed.other, int64(others))
-	i.readBudgets(to)
-	return nil
-}
-
-// empty is a class without a request yet: its series are there from the start, with 0.
-func empty(class string, s slo.SLO) monitor.ClassCounters {
-	k := monitor.ClassCounters{Class: class}
-	for _, o := range s.Objectives {
-		if !o.Metric.Population() {
-			k.Objectives = append(k.Objectives, monitor.ObjectiveCounters{Objective: o.String()})
-		}
-	}
-	return k
+	return i.readBudgets(to)
 }
 
 // reading is that of one class.
@@ -125,21 +110,14 @@ func (r reading) class(k *monitor.ClassCounters, judged slo.SLO) {
 			r.count(r.o.lost, k.Outcomes[o], attribute.String("goodput.cause", o.String()))
 		}
 	}
-	each := k.Objectives
-	for _, o := range judged.Objectives {
-		objective := attribute.String("goodput.objective", o.String())
-		about, within := k.Recorded, k.Outcomes[goodput.Success]
-		switch {
-		case o.Metric == slo.Attainment:
-			about, within = k.Decided, k.Good
-		case !o.Metric.Population():
-			about, within = each[0].Decided, each[0].Within
-			r.count(r.o.lost, each[0].First, attribute.String("goodput.cause", o.String()))
-			each = each[1:]
+	for _, o := range exporter.Objectives(k, judged) {
+		objective := attribute.String("goodput.objective", o.Text)
+		if o.Loses {
+			r.count(r.o.lost, o.Lost, attribute.String("goodput.cause", o.Text))
 		}
-		r.count(r.o.objective, about, objective)
-		r.count(r.o.within, within, objective)
-		r.to.ObserveFloat64(r.o.target, exposition.Target(o), r.with(objective))
+		r.count(r.o.objective, o.Requests, objective)
+		r.count(r.o.within, o.Within, objective)
+		r.to.ObserveFloat64(r.o.target, o.Target, r.with(objective))
 	}
 	r.count(r.o.tokens, k.InputTokens, semconv.GenAITokenTypeInput)
 	r.count(r.o.tokens, k.OutputTokens, semconv.GenAITokenTypeOutput)

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/goodput/internal/exporter"
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
 	"github.com/goodputkit/goodputkit/slo"
@@ -55,7 +56,7 @@ type Instruments struct {
 	config  Config
 	monitor *monitor.Monitor
 	label   func(class string) string // value of goodput.slo
-	classes classes
+	classes *exporter.Classes[*class]
 
 	server serverInstruments
 	client clientInstruments
@@ -108,16 +109,8 @@ func New(m *monitor.Monitor, c Config) (*Instruments, error) {
 	if err := i.create(meter); err != nil {
 		return nil, fmt.Errorf("goodputotel: %w", err)
 	}
-	i.classes.init(c.MaxClasses, i.newClass, m.Classes().Classes())
+	i.classes = exporter.NewClasses(c.MaxClasses, i.newClass, m.Classes().Classes())
 	return i, nil
-}
-
-// slos are all by which the monitor judges.
-func (i *Instruments) slos() (all []slo.SLO) {
-	for _, name := range i.monitor.SLONames() {
-		all = append(all, i.monitor.SLO(name))
-	}
-	return all
 }
 
 // Close ends the observation of the monitor. What Observe was given stays.
@@ -126,7 +119,7 @@ func (i *Instruments) Close() error { return i.registration.Unregister() }
 func (i *Instruments) create(meter metric.Meter) error {
 	var problems []error
 	must := func(err error) { problems = append(problems, err) }
-	slos := i.slos()
+	slos := exporter.SLOs(i.monitor)
 	edges := func(all ...slo.Metric) metric.HistogramOption {
 		var edges []float64
 		for _, m := range all {
@@ -152,33 +145,13 @@ func (i *Instruments) create(meter metric.Meter) error {
 	}
 	for _, m := range i.ownMetrics(slos) {
 		unit := map[string]string{"s": "s", "s/token": "s", "tokens/s": "{token}/s"}[m.Unit()]
-		opts := []metric.Float64HistogramOption{metric.WithDescription(description(m)), metric.WithUnit(unit), edges(m)}
+		opts := []metric.Float64HistogramOption{metric.WithDescription(exporter.Histogram(m)), metric.WithUnit(unit), edges(m)}
 		h, err := meter.Float64Histogram("goodput."+string(m), opts...)
 		must(err)
 		i.own = append(i.own, ownHistogram{m, h})
 	}
 	must(i.observe(meter))
 	return errors.Join(problems...)
-}
-
-func description(m slo.Metric) string {
-	switch m {
-	case slo.TTFT:
-		return "Time to first token of successful requests, from the intended start."
-	case slo.TTFO:
-		return "Time to the first output that is not reasoning of successful requests, from the intended start."
-	case slo.TPOT:
-		return "Mean time per output token after the first of successful requests."
-	case slo.ITL:
-		return "Worst step between two tokens of each successful request."
-	case slo.E2E:
-		return "End-to-end latency of successful requests, from the intended start."
-	case slo.Speed:
-		return "Output tokens per second after the first token of successful requests."
-	case slo.Lag:
-		return "Time from the intended start to the send of successful requests."
-	}
-	return "The caller's own " + string(m) + " of successful requests."
 }
 
 // ownMetrics are those that have an objective and that no instrument of the conventions measures on this side, for all

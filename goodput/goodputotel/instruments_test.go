@@ -368,6 +368,27 @@ func TestBudgetsAreTheMonitors(t *testing.T) {
 	})
 }
 
+// A callback of the monitor's that panics is an error of the collection, and not the end of the process.
+func TestACallbackThatPanics(t *testing.T) {
+	reader := sdk.NewManualReader()
+	m, err := monitor.New(slo.MustParse("service_ttft p95 < 800ms"), monitor.WithRules(monitor.Rule{Budget: 0.1, Long: time.Hour, Short: time.Minute}),
+		monitor.WithPeriod(10*time.Hour), monitor.WithOnChange(func(monitor.Change) { panic("of the caller's") }))
+	require.NoError(t, err)
+	_, err = goodputotel.New(m, goodputotel.Config{Provider: "x", Side: goodputotel.Client, MeterProvider: sdk.NewMeterProvider(sdk.WithReader(reader))})
+	require.NoError(t, err)
+	m.Observe(&goodput.Record{Outcome: goodput.Success, Tokens: []goodput.Token{{At: ms}}, End: ms})
+	var all metricdata.ResourceMetrics
+	require.ErrorContains(t, reader.Collect(t.Context(), &all), "goodputotel: a callback of the monitor (WithOnChange, WithLogger) panicked: of the caller's")
+	require.NoError(t, reader.Collect(t.Context(), &all), "the change was told")
+}
+
+// A metric of the library's own that the conventions name on the other side alone is said to be what it is.
+func TestWordsOfAClientsFirstToken(t *testing.T) {
+	_, i, collect := setup(t, "service_ttft p95 < 800ms", goodputotel.Config{Provider: "x", Side: goodputotel.Client})
+	i.Observe(t.Context(), &goodput.Record{Outcome: goodput.Success, Tokens: []goodput.Token{{At: ms}}, End: ms})
+	require.Equal(t, "Time to first token of successful requests, from the send.", collect()["goodput.service_ttft"].Description)
+}
+
 // Observe and the SDK beneath it allocate nothing once a class is known, be it in a sampled span, of which the SDK takes exemplars.
 func TestObserveAllocatesNothing(t *testing.T) {
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})

@@ -1,10 +1,12 @@
 package goodputprom
 
 import (
+	"fmt"
+
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/goodputkit/goodputkit/goodput/internal/exporter"
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
-	"github.com/goodputkit/goodputkit/goodput/monitor"
 )
 
 // budgetDescriptions are the gauges of the monitor's budgets and alerts.
@@ -17,18 +19,20 @@ func describeBudgets(constant prometheus.Labels) budgetDescriptions {
 		return prometheus.NewDesc("goodput_"+name, help, append([]string{"class", "slo", "objective"}, labels...), constant)
 	}
 	return budgetDescriptions{
-		burn:  desc("burn_rate", "Burn rate of the objective's error budget over a window: 1 spends it in just the period.", "window"),
-		left:  desc("error_budget_left_ratio", "Share of the period's error budget that is left; below 0 it is overspent."),
-		alert: desc("alert_state", "1 for the state that the monitor's alert is in, 0 for the others.", "alert", "severity", "state"),
+		burn:  desc("burn_rate", exporter.BurnRate, "window"),
+		left:  desc("error_budget_left_ratio", exporter.BudgetLeft),
+		alert: desc("alert_state", exporter.AlertState, "alert", "severity", "state"),
 	}
 }
-
-var alertStates = []monitor.AlertState{monitor.Inactive, monitor.Pending, monitor.Firing, monitor.Resolved, monitor.NoData}
 
 // collectBudgets writes what the monitor says of budgets and alerts. A figure that is absent, a share of nothing, has no
 // series.
 func (c *Collector) collectBudgets(out chan<- prometheus.Metric) {
-	state := c.monitor.State()
+	state, err := exporter.State(c.monitor)
+	if err != nil {
+		out <- prometheus.NewInvalidMetric(c.budgets.alert, fmt.Errorf("goodputprom: %w", err))
+		return
+	}
 	label := map[string]string{}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
@@ -47,7 +51,7 @@ func (c *Collector) collectBudgets(out chan<- prometheus.Metric) {
 		}
 	}
 	for _, a := range state.Alerts {
-		for _, is := range alertStates {
+		for _, is := range exporter.AlertStates {
 			v := 0.0
 			if a.State == is {
 				v = 1

@@ -1,14 +1,12 @@
 package goodputprom
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/goodputkit/goodputkit/goodput"
-	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
+	"github.com/goodputkit/goodputkit/goodput/internal/exporter"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -24,22 +22,22 @@ func describe(constant prometheus.Labels) (d descriptions) {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("goodput_"+name, help, append([]string{"class", "slo"}, labels...), constant)
 	}
-	d.offered = desc("offered_requests_total", "Requests that began.")
-	d.decided = desc("decided_requests_total", "Requests that are good or bad: ended, or in flight past a deadline.")
-	d.outcome = desc("requests_total", "Requests that ended, by outcome.", "outcome")
-	d.good = desc("good_requests_total", "Successful requests that meet every per-request objective of the SLO.")
-	d.lost = desc("lost_requests_total", "Requests that ended and are not good, each under one cause: its outcome, or the objective that it misses first.", "cause")
-	d.objective = desc("objective_requests_total", "Requests that the objective is about: the decided, less those that it excludes.", "objective")
-	d.within = desc("objective_within_requests_total", "Of the requests that the objective is about those that hold it.", "objective")
-	d.target = desc("objective_target_ratio", "Share of the requests that the objective asks for.", "objective")
+	d.offered = desc("offered_requests_total", exporter.Offered)
+	d.decided = desc("decided_requests_total", exporter.Decided)
+	d.outcome = desc("requests_total", exporter.Ended, "outcome")
+	d.good = desc("good_requests_total", exporter.Good)
+	d.lost = desc("lost_requests_total", exporter.Lost, "cause")
+	d.objective = desc("objective_requests_total", exporter.Requests, "objective")
+	d.within = desc("objective_within_requests_total", exporter.Within, "objective")
+	d.target = desc("objective_target_ratio", exporter.Target, "objective")
 	d.input = desc("input_tokens_total", "Input tokens of requests that ended.")
 	d.output = desc("output_tokens_total", "Output tokens of requests that ended.")
 	d.goodInput = desc("good_input_tokens_total", "Input tokens of good requests.")
 	d.goodOutput = desc("good_output_tokens_total", "Output tokens of good requests.")
-	d.inFlight = desc("in_flight_requests", "Requests in flight.")
-	d.overdue = desc("overdue_requests", "Requests in flight past a deadline of the SLO, which are bad already.")
+	d.inFlight = desc("in_flight_requests", exporter.InFlight)
+	d.overdue = desc("overdue_requests", exporter.Overdue)
 	d.otherClasses = prometheus.NewDesc("goodput_other_class_requests_total",
-		"Requests that are counted under the class other, because there was no room for their own.", nil, constant)
+		exporter.OtherClasses, nil, constant)
 	return d
 }
 
@@ -63,11 +61,8 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
-	counted := c.monitor.Counters()
+	counted := exporter.Counters(c.monitor)
 	var others uint64
-	if !slices.ContainsFunc(counted.Classes, func(k monitor.ClassCounters) bool { return k.Class == slo.DefaultClass }) {
-		counted.Classes = append(counted.Classes, empty(slo.DefaultClass, c.monitor.SLO(slo.DefaultClass)))
-	}
 	for i := range counted.Classes {
 		k := &counted.Classes[i]
 		others += k.OtherClasses
@@ -79,17 +74,6 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	for _, h := range c.histograms {
 		h.Collect(out)
 	}
-}
-
-// empty is a class without a request yet: its series are there, so that an increase from 0 is seen.
-func empty(class string, s slo.SLO) monitor.ClassCounters {
-	k := monitor.ClassCounters{Class: class}
-	for _, o := range s.Objectives {
-		if !o.Metric.Population() {
-			k.Objectives = append(k.Objectives, monitor.ObjectiveCounters{Objective: o.String()})
-		}
-	}
-	return k
 }
 
 // series writes those of a class.
@@ -120,23 +104,13 @@ func (s *series) class(k *monitor.ClassCounters, judged slo.SLO) {
 			s.count(s.d.lost, k.Outcomes[o], o.String())
 		}
 	}
-	each := k.Objectives
-	for _, o := range judged.Objectives {
-		about, within := k.Recorded, k.Outcomes[goodput.Success]
-		switch {
-		case o.Metric == slo.Attainment:
-			about, within = k.Decided, k.Good
-		case !o.Metric.Population():
-			if len(each) == 0 || each[0].Objective != o.String() {
-				panic(fmt.Sprintf("goodputprom: the monitor does not count %s", o))
-			}
-			about, within = each[0].Decided, each[0].Within
-			s.count(s.d.lost, each[0].First, o.String())
-			each = each[1:]
+	for _, o := range exporter.Objectives(k, judged) {
+		if o.Loses {
+			s.count(s.d.lost, o.Lost, o.Text)
 		}
-		s.count(s.d.objective, about, o.String())
-		s.count(s.d.within, within, o.String())
-		s.gauge(s.d.target, exposition.Target(o), o.String())
+		s.count(s.d.objective, o.Requests, o.Text)
+		s.count(s.d.within, o.Within, o.Text)
+		s.gauge(s.d.target, o.Target, o.Text)
 	}
 	s.count(s.d.input, k.InputTokens)
 	s.count(s.d.output, k.OutputTokens)

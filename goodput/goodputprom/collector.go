@@ -4,21 +4,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/goodput/internal/exporter"
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
 	"github.com/goodputkit/goodputkit/slo"
 )
-
-// maxClassName is the length, in bytes, of the longest class name that is a label; longer ones are "other".
-const maxClassName = 128
 
 // A Collector is a [prometheus.Collector] of what a monitor counts, with histograms of what Observe gives it. All
 // methods may be called from any goroutine. Use [New].
@@ -33,8 +27,7 @@ type Collector struct {
 	descs      descriptions
 	budgets    budgetDescriptions
 
-	classes atomic.Pointer[table] // replaced, under mu, to add one
-	mu      sync.Mutex
+	classes *exporter.Classes[class]
 }
 
 // An Option changes a Collector at its construction.
@@ -68,11 +61,9 @@ func New(m *monitor.Monitor, opts ...Option) *Collector {
 	if err := c.check(); err != nil {
 		panic("goodputprom: " + err.Error())
 	}
-	c.label = exposition.Labels(m.SLO(m.SLONames()[0]), m.Classes())
-	var slos []slo.SLO
-	for _, name := range m.SLONames() {
-		s := m.SLO(name)
-		slos = append(slos, s)
+	slos := exporter.SLOs(m)
+	c.label = exposition.Labels(slos[0], m.Classes())
+	for _, s := range slos {
 		c.metrics = append(c.metrics, s.Metrics()...)
 	}
 	c.metrics = slices.DeleteFunc(c.metrics, slo.Metric.Population)
@@ -82,11 +73,7 @@ func New(m *monitor.Monitor, opts ...Option) *Collector {
 	for _, m := range c.metrics {
 		c.histograms = append(c.histograms, newHistogram(m, exposition.Edges(m, slos...), c.constant))
 	}
-	t := &table{byName: map[string]class{}}
-	for _, name := range m.Classes().Classes() {
-		t.add(name, c.newClass(name))
-	}
-	c.classes.Store(t)
+	c.classes = exporter.NewClasses(c.maxClasses, c.newClass, m.Classes().Classes())
 	return c
 }
 
@@ -124,57 +111,6 @@ func (c *Collector) newClass(name string) class {
 	return of
 }
 
-// table is the classes by name. It is never changed, but replaced by a longer one.
-type table struct {
-	byName map[string]class
-	named  int // but for the default and other, which always have a place
-}
-
-func (t *table) add(name string, c class) {
-	t.byName[name] = c
-	if !alwaysPlaced(name) {
-		t.named++
-	}
-}
-
-func alwaysPlaced(name string) bool { return name == slo.DefaultClass || name == goodput.OtherClass }
-
-// class is the class of that name, made where it is new and there is room for it, and else "other".
-func (c *Collector) class(name string) class {
-	if name == "" {
-		name = slo.DefaultClass
-	}
-	t := c.classes.Load()
-	if of, ok := t.byName[name]; ok {
-		return of
-	}
-	if t.named >= c.maxClasses && !alwaysPlaced(name) {
-		if of, ok := t.byName[goodput.OtherClass]; ok {
-			return of
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.addClass(name)
-}
-
-// addClass is class, with mu held.
-func (c *Collector) addClass(name string) class {
-	t := c.classes.Load()
-	if of, ok := t.byName[name]; ok {
-		return of
-	}
-	if !alwaysPlaced(name) && (t.named >= c.maxClasses || len(name) > maxClassName || !utf8.ValidString(name)) {
-		return c.addClass(goodput.OtherClass)
-	}
-	longer := &table{byName: maps.Clone(t.byName), named: t.named}
-	name = strings.Clone(name)
-	of := c.newClass(name)
-	longer.add(name, of)
-	c.classes.Store(longer)
-	return of
-}
-
 // Observe enters the values of a success into the histograms; any other record has none. It counts nothing, for that the
 // monitor does, which has to be given the record too. It keeps nothing of the record, and allocates nothing but for the
 // first of a class and for a native bucket that is new.
@@ -182,7 +118,7 @@ func (c *Collector) Observe(r *goodput.Record) {
 	if r.Outcome != goodput.Success {
 		return
 	}
-	of, values := c.class(r.Class), r.Measure()
+	of, values := c.classes.Of(r.Class), r.Measure()
 	for i, m := range c.metrics {
 		if v, ok := values.Value(m); ok {
 			of[i].Observe(v)

@@ -447,6 +447,28 @@ func TestBudgetsAreTheMonitors(t *testing.T) {
 	})
 }
 
+// A callback of the monitor's that panics is an error of the scrape, and not the end of the process.
+func TestACallbackThatPanics(t *testing.T) {
+	m := watch(t, "ttft p95 < 800ms", monitor.WithRules(monitor.Rule{Budget: 0.1, Long: time.Hour, Short: time.Minute}), monitor.WithPeriod(10*time.Hour),
+		monitor.WithOnChange(func(monitor.Change) { panic("of the caller's") }))
+	reg := prometheus.NewPedanticRegistry()
+	require.NoError(t, reg.Register(goodputprom.New(m)))
+	m.Observe(&goodput.Record{Outcome: goodput.Success, Tokens: []goodput.Token{{At: ms}}, End: ms})
+	_, err := reg.Gather()
+	require.ErrorContains(t, err, "goodputprom: a callback of the monitor (WithOnChange, WithLogger) panicked: of the caller's")
+	all, err := reg.Gather()
+	require.NoError(t, err, "the change was told")
+	require.NotEmpty(t, all)
+}
+
+// What the monitor's set names has a place beside those of WithMaxClasses.
+func TestTheSetTakesNobodysPlace(t *testing.T) {
+	m := watch(t, "ttft p95 < 800ms", monitor.WithClasses(slo.Set{"a": slo.MustParse("ttft p95 < 1s"), "b": slo.MustParse("ttft p95 < 2s")}))
+	c := goodputprom.New(m, goodputprom.WithMaxClasses(1))
+	c.Observe(&goodput.Record{Class: "c", Outcome: goodput.Success, Tokens: []goodput.Token{{At: ms}}, End: ms})
+	require.EqualValues(t, 1, pick(t, gather(t, c), "goodput_ttft_seconds", "class=c").GetHistogram().GetSampleCount())
+}
+
 // Where classes have the same SLO, each its own, what a rule on one of them adds up is what the monitor counts of it.
 func TestTheSameSLOOfTwoClassesIsNotPooled(t *testing.T) {
 	same := slo.MustParse("ttft p95 < 800ms")

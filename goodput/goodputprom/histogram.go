@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/goodputkit/goodputkit/goodput/internal/exporter"
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -17,28 +18,12 @@ const (
 	nativeReset  = time.Hour
 )
 
-var help = map[slo.Metric]string{
-	slo.TTFT:        "Time to first token of successful requests, from the intended start.",
-	slo.TTFO:        "Time to the first output that is not reasoning of successful requests, from the intended start.",
-	slo.TPOT:        "Mean time per output token after the first of successful requests.",
-	slo.ITL:         "Worst step between two tokens of each successful request.",
-	slo.E2E:         "End-to-end latency of successful requests, from the intended start.",
-	slo.Speed:       "Output tokens per second after the first token of successful requests.",
-	slo.Lag:         "Time from the intended start to the send of successful requests.",
-	slo.ServiceTTFT: "Time to first token of successful requests, from the send.",
-	slo.ServiceE2E:  "End-to-end latency of successful requests, from the send.",
-}
-
 func newHistogram(m slo.Metric, edges []float64, constant prometheus.Labels) *prometheus.HistogramVec {
-	text, ok := help[m]
-	if !ok {
-		text = "The caller's own " + string(m) + " of successful requests."
-	}
 	if len(edges) == 0 { // none at all would mean client_golang's defaults, which are seconds
 		edges = []float64{0}
 	}
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: exposition.Histogram(m), Help: text, ConstLabels: constant, Buckets: edges,
+		Name: exposition.Histogram(m), Help: exporter.Histogram(m), ConstLabels: constant, Buckets: edges,
 		NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeMost,
 		NativeHistogramMinResetDuration: nativeReset,
 	}, []string{"class", "slo"})

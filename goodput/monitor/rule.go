@@ -57,17 +57,7 @@ func (r Rule) String() string {
 
 // Allowed is the share of a population that may be bad by an objective, which is its whole error budget: 5 % for a P95, the
 // threshold of an error_rate, what is left of an attainment.
-func Allowed(o slo.Objective) float64 {
-	switch o.Metric {
-	case slo.ErrorRate:
-		n, _ := o.Threshold.Billionths()
-		return float64(n) / 1e9
-	case slo.Attainment:
-		n, _ := o.Threshold.Billionths()
-		return float64(1e9-n) / 1e9
-	}
-	return float64(1e6-o.Percentile.PPM()) / 1e6
-}
+func Allowed(o slo.Objective) float64 { return float64(o.Budget()) / 1e9 }
 
 // ladder is the customary rules, by parts of the period: of 30 days 1 h, 6 h, 1 d and 3 d, with factors of 14.4, 6, 3 and 1.
 var ladder = []struct {

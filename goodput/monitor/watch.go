@@ -9,7 +9,8 @@ import (
 )
 
 // WithOnChange has f called for each alert that goes from one state to another, one call at a time and in their order, by
-// the goroutine of one that asked. It may ask the monitor itself.
+// the goroutine of one that asked. It may ask the monitor itself. A panic of f is that of who asked; packages goodputprom and goodputotel,
+// which ask from a goroutine of another library, make it an error of the scrape.
 func WithOnChange(f func(Change)) Option {
 	return func(m *Monitor) { m.onChange = append(m.onChange, f) }
 }

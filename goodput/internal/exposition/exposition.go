@@ -67,21 +67,8 @@ func AlertName(budget float64, long, short time.Duration) string {
 	return strconv.FormatFloat(budget, 'g', 4, 64) + " of the budget in " + Duration(long) + " and " + Duration(short)
 }
 
-// Allowed is the error budget of an objective, the share of the requests that may break it, as an exact fraction of 10⁹:
-// 50,000,000 of a P95, 10,000,000 of error_rate < 1%.
-func Allowed(o slo.Objective) (billionths int64) {
-	limit, _ := o.Threshold.Billionths()
-	switch o.Metric {
-	case slo.ErrorRate:
-		return limit
-	case slo.Attainment:
-		return 1e9 - limit
-	}
-	return 1e9 - int64(o.Percentile.PPM())*1e3
-}
-
-// Target is the share of the requests that an objective asks to be within: what Allowed leaves of 1.
-func Target(o slo.Objective) float64 { return float64(1e9-Allowed(o)) / 1e9 }
+// Target is the share of the requests that an objective asks to be within: what its error budget leaves of 1.
+func Target(o slo.Objective) float64 { return float64(1e9-o.Budget()) / 1e9 }
 
 // Histogram is the Prometheus name of a metric's histogram.
 func Histogram(m slo.Metric) string {

@@ -6,7 +6,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -137,4 +136,4 @@ type metricSource struct {
 }
 
 // target is the share that an objective asks for, in billionths.
-func target(o slo.Objective) int64 { return 1e9 - exposition.Allowed(o) }
+func target(o slo.Objective) int64 { return 1e9 - o.Budget() }
