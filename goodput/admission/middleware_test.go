@@ -3,9 +3,9 @@ package admission
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -37,12 +37,19 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.done); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// serve serves h in memory, until the test ends; its client ends with it.
+// serve serves h in memory, over HTTP/1, until the test ends; its client ends with it.
 func serve(t *testing.T, h http.Handler) *http.Client {
+	return serveOver(t, h, (*http.Protocols).SetHTTP1)
+}
+
+// serveOver serves h over a protocol.
+func serveOver(t *testing.T, h http.Handler, set func(*http.Protocols, bool)) *http.Client {
 	p := &pipes{make(chan net.Conn), make(chan struct{})}
-	server := &http.Server{Handler: h}
+	protocols := &http.Protocols{}
+	set(protocols, true)
+	server := &http.Server{Handler: h, Protocols: protocols, ErrorLog: log.New(io.Discard, "", 0)}
 	go func() { _ = server.Serve(p) }()
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{Protocols: protocols, ExpectContinueTimeout: time.Minute, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		client, end := net.Pipe()
 		select {
 		case p.conns <- end:
@@ -94,36 +101,6 @@ func TestMiddlewareHoldsThePermitUntilTheBodyHasEnded(t *testing.T) {
 		require.InDelta(t, 0.3, c.s.line.at(700), 1e-6)
 		require.Nil(t, PermitOf(t.Context()))
 	})
-}
-
-func TestRefusalsOverHTTP(t *testing.T) {
-	for _, x := range []struct {
-		err       RejectedError
-		code      int
-		after, ms string
-	}{
-		{RejectedError{PredictedLate, 1200 * time.Millisecond}, 429, "2", "1200"},
-		{RejectedError{BecameLate, time.Microsecond}, 429, "1", "1"},
-		{RejectedError{QueueFull, 2 * time.Second}, 429, "2", "2000"},
-		{RejectedError{Stalled, 30 * time.Second}, 503, "30", "30000"},
-		{RejectedError{Closed, time.Minute}, 503, "60", "60000"},
-	} {
-		rec := httptest.NewRecorder()
-		WriteRejection(rec, &x.err)
-		require.Equal(t, x.code, rec.Code)
-		require.Equal(t, x.after, rec.Header().Get("Retry-After"))
-		require.Equal(t, x.ms, rec.Header().Get("retry-after-ms"))
-		require.Equal(t, string(x.err.Reason), rec.Header().Get(goodput.ReasonHeader))
-		require.Equal(t, goodput.Rejected, goodput.OutcomeOfStatus(rec.Code, rec.Header()), "a client books it as what it is")
-		var body struct {
-			Error map[string]any `json:"error"`
-		}
-		require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &body))
-		require.Equal(t, string(x.err.Reason), body.Error["code"])
-		require.Contains(t, body.Error, "param")
-		require.NotEmpty(t, body.Error["message"])
-		require.NotEmpty(t, body.Error["type"])
-	}
 }
 
 func TestMiddlewareRefusesWithoutCallingTheHandler(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -252,19 +251,12 @@ func (c *call) outcome(p any) (o goodput.Outcome, detail string, reached bool) {
 		return c.status, "HTTP status " + strconv.Itoa(c.code), !aborted
 	case aborted:
 		return failed, "the handler aborted the answer", false
-	case c.broken != nil && !mistaken(c.broken):
+	case c.broken != nil && !netfault.Mistaken(c.broken):
 		return failed, "a write failed", false
 	case c.length > c.bytes && !c.head:
 		return goodput.Truncated, "the body is shorter than its Content-Length", true
 	}
 	return goodput.Success, "", true
-}
-
-// mistaken says that an error of a write is net/http's to the handler, and not one of the writing. Over HTTP/2 one of them has no
-// name.
-func mistaken(err error) bool {
-	return errors.Is(err, http.ErrBodyNotAllowed) || errors.Is(err, http.ErrContentLength) || errors.Is(err, http.ErrHijacked) ||
-		strings.Contains(err.Error(), "declared Content-Length")
 }
 
 // finish ends the request.
