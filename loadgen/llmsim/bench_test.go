@@ -48,7 +48,23 @@ func BenchmarkRunnerHour(b *testing.B) {
 	}
 }
 
-// BenchmarkBubbleHour is the same hour in a synctest bubble, through the clocked target and the client's goroutines.
+// BenchmarkReplicasHour is the first of these hours, of four times the load on four engines.
+func BenchmarkReplicasHour(b *testing.B) {
+	for _, r := range routers {
+		b.Run(r.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p := hour(hours[0].req)
+				p.Arrivals = loadgen.Poisson{Rate: 200, Seed: 1}
+				res, err := llmsim.Runner(replicas(hours[0].params, 4, r))(b.Context(), p)
+				require.NoError(b, err)
+				b.ReportMetric(res.Report.Attainment, "attainment")
+			}
+		})
+	}
+}
+
+// BenchmarkBubbleHour is the hours of BenchmarkRunnerHour in a synctest bubble, through the clocked target and the client's goroutines.
 func BenchmarkBubbleHour(b *testing.B) {
 	for _, h := range hours {
 		b.Run(h.name, func(b *testing.B) {

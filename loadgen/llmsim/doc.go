@@ -4,7 +4,8 @@
 //
 // The model is [Engine], a state machine without a clock: the same calls give the same tokens at the same nanoseconds.
 // [Params] says what it can do and what its steps cost; [OPT13B] and [OPT13BTP4] are measured ones, their source named.
-// The same engine is driven in three ways:
+// [Replicas] is several engines behind a [Router]: round robin, least load, least predicted TTFT, or one's own. Each of them
+// is a [Model], and a model is driven in three ways:
 //
 //   - [Server] is an http.Handler that speaks the chat completions of OpenAI's API, in real time;
 //   - [Target] is a loadgen.Target in process, in real time or in a testing/synctest bubble;

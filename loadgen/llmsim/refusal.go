@@ -26,14 +26,24 @@ func queueFull(waiting int) error {
 	return &refusal{ErrQueueFull, fmt.Sprintf("%d requests are waiting already", waiting)}
 }
 
+// ErrRoute is the error of a job for which the router of a pool named no engine of that pool.
+var ErrRoute = errors.New("llmsim: the router named no engine")
+
+func routedNowhere(router string, i, engines int) error {
+	return &refusal{ErrRoute, fmt.Sprintf("router %s chose engine %d, and they are 0 to %d", router, i, engines-1)}
+}
+
 // statusOf is a refusal as an answer over HTTP.
 func statusOf(err error) *loadgen.StatusError {
 	s := &loadgen.StatusError{Code: http.StatusBadRequest, Detail: err.Error()}
 	if r, ok := errors.AsType[*refusal](err); ok {
 		s.Detail = r.detail
 	}
-	if errors.Is(err, ErrQueueFull) {
+	switch {
+	case errors.Is(err, ErrQueueFull):
 		s.Code, s.Rejected = http.StatusServiceUnavailable, true
+	case errors.Is(err, ErrRoute):
+		s.Code = http.StatusInternalServerError
 	}
 	return s
 }

@@ -78,6 +78,34 @@ func carryOut(t *testing.T, run loadgen.Runner, p loadgen.Plan) (*goodput.Report
 	return res.Report, lines
 }
 
+// bubbleCase is a model and a plan that event loop and clocked target carry out alike.
+type bubbleCase struct {
+	name  string
+	model llmsim.Model
+	plan  loadgen.Plan
+	want  []goodput.Outcome // that have to be there
+}
+
+func sameInABubble(t *testing.T, c bubbleCase) {
+	c.plan.SLO = chat
+	report, want := carryOut(t, llmsim.Runner(c.model), c.plan)
+	for _, o := range c.want {
+		assert.NotZero(t, report.Outcomes[o], o)
+	}
+	assert.NotZero(t, report.Outcomes[goodput.Success])
+	synctest.Test(t, func(t *testing.T) {
+		clocked, got := carryOut(t, loadgen.RunnerOf(target(t, c.model)), c.plan)
+		assert.Equal(t, report.Offered, clocked.Offered)
+		assert.Equal(t, report.GoodputRPS, clocked.GoodputRPS)
+		require.Len(t, got, len(want))
+		for i := range want {
+			if want[i] != got[i] {
+				require.Equal(t, want[i], got[i])
+			}
+		}
+	})
+}
+
 // TestRunnerIsTargetInABubble: event loop and clocked target give the same records, to the nanosecond.
 func TestRunnerIsTargetInABubble(t *testing.T) {
 	small := llmsim.OPT13B()
@@ -85,12 +113,7 @@ func TestRunnerIsTargetInABubble(t *testing.T) {
 	queue := llmsim.OPT13B()
 	queue.MaxQueue = 5
 	fixed := loadgen.Request{InputTokens: 64, MaxTokens: 32}
-	for _, c := range []struct {
-		name   string
-		params llmsim.Params
-		plan   loadgen.Plan
-		want   []goodput.Outcome // that have to be there
-	}{
+	for _, c := range []bubbleCase{
 		{"open loop", llmsim.OPT13B(), loadgen.Plan{Arrivals: loadgen.Poisson{Rate: 4, Seed: 1}, Workload: requests(1000, 1000, 300)}, nil},
 		{"overload with timeouts", llmsim.OPT13B(), loadgen.Plan{Arrivals: loadgen.Poisson{Rate: 12, Seed: 2}, Workload: requests(1000, 1000, 300), Timeout: 15 * time.Second},
 			[]goodput.Outcome{goodput.Timeout}},
@@ -114,23 +137,7 @@ func TestRunnerIsTargetInABubble(t *testing.T) {
 			[]goodput.Outcome{goodput.Unfinished}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.plan.SLO = chat
-			report, want := carryOut(t, llmsim.Runner(c.params), c.plan)
-			for _, o := range c.want {
-				assert.NotZero(t, report.Outcomes[o], o)
-			}
-			assert.NotZero(t, report.Outcomes[goodput.Success])
-			synctest.Test(t, func(t *testing.T) {
-				clocked, got := carryOut(t, loadgen.RunnerOf(target(t, c.params)), c.plan)
-				assert.Equal(t, report.Offered, clocked.Offered)
-				assert.Equal(t, report.GoodputRPS, clocked.GoodputRPS)
-				require.Len(t, got, len(want))
-				for i := range want {
-					if want[i] != got[i] {
-						require.Equal(t, want[i], got[i])
-					}
-				}
-			})
+			sameInABubble(t, c)
 		})
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/goodputkit/goodputkit/slo"
 )
 
-func target(t testing.TB, p llmsim.Params) *llmsim.Target {
-	tg, err := llmsim.NewTarget(p)
+func target(t testing.TB, m llmsim.Model) *llmsim.Target {
+	tg, err := llmsim.NewTarget(m)
 	require.NoError(t, err)
 	return tg
 }
