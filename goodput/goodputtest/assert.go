@@ -1,6 +1,7 @@
 package goodputtest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -64,8 +65,8 @@ func GoodputAtLeast(t TestingT, r *goodput.Report, rps float64) bool {
 		h.Helper()
 	}
 	switch {
-	case r == nil:
-		return assert.Fail(t, "there is no report: nil")
+	case absent(r) != "":
+		return assert.Fail(t, absent(r))
 	case !(rps > 0) || math.IsInf(rps, 1):
 		return assert.Fail(t, fmt.Sprintf("a goodput of at least %v requests/s asks for nothing: it has to be a number above 0", rps))
 	case r.GoodputRPS >= rps:
@@ -89,6 +90,17 @@ func GoodputAtLeast(t TestingT, r *goodput.Report, rps float64) bool {
 	return assert.Fail(t, b.String())
 }
 
+// absent says why there is no report; "": there is one.
+func absent(r *goodput.Report) string {
+	switch {
+	case r == nil:
+		return "there is no report: nil"
+	case r.SLO.IsZero() && len(r.Classes) == 0:
+		return "there is no report: it is empty, and no SLO has judged anything in it"
+	}
+	return ""
+}
+
 // each asserts something of each objective in text.
 func each(t TestingT, r *goodput.Report, text string, broken func(*counted) string) bool {
 	if h, ok := t.(helper); ok {
@@ -98,8 +110,8 @@ func each(t TestingT, r *goodput.Report, text string, broken func(*counted) stri
 	switch {
 	case err != nil:
 		return assert.Fail(t, err.Error())
-	case r == nil:
-		return assert.Fail(t, "there is no report: nil")
+	case absent(r) != "":
+		return assert.Fail(t, absent(r))
 	}
 	var all []string
 	for _, o := range s.Objectives {
@@ -214,7 +226,9 @@ func (c *counted) unsure() string {
 		figure.Share(c.judged.Share, c.judged.Target), figure.Count(c.n))
 	c.sample(&b)
 	for _, w := range c.report.Warnings {
-		b.add("warning", "%s", figure.Clean(w.Error(), 300))
+		if !errors.Is(w, goodput.ErrUndefined) { // those are said of their objective
+			b.add("warning", "%s", figure.Clean(w.Error(), 300))
+		}
 	}
 	return b.String()
 }
@@ -253,6 +267,11 @@ func (c *counted) sample(b *lines) {
 	if d, ok := r.Percentiles[metric]; ok && !c.objective.Metric.Population() {
 		v := value(c.objective.Metric)
 		b.add(metric, "P50 %s, P95 %s, at most %s, of %s successes", v(d.P50), v(d.P95), v(d.Max), figure.Count(d.N))
+	}
+	for _, w := range r.Warnings {
+		if c.by != nil && errors.Is(w, goodput.ErrUndefined) && strings.HasSuffix(w.Error(), " "+c.by.Objective.String()) {
+			b.add("warning", "%s", figure.Clean(w.Error(), 300))
+		}
 	}
 	b.worst(r, func(w *goodput.WorstRequest) bool {
 		switch {

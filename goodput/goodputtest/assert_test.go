@@ -223,6 +223,33 @@ func TestOtherReports(t *testing.T) {
 	require.Contains(t, message, "  worst     batch 2026-01-01T00:00:00Z success, e2e 3,600 s")
 }
 
+// Where a metric is undefined, what is wrong is not that anything was late, and the message says so, once.
+func TestUndefinedIsNotLate(t *testing.T) {
+	r := Report(slo.MustParse("ttft p95 < 2s, e2e p95 < 1s"), Records(30, time.Second, E2E(2*time.Second))...)
+	const warning = "\n  warning   metric undefined: none of 30 successes had a token event (was nothing streamed?), so none has a ttft; each counts as a miss of ttft p95 < 2s"
+	for _, f := range []func(TestingT, *goodput.Report, string) bool{Meets, MeetsSurely} {
+		message := fails(t, func(t TestingT) bool { return f(t, r, "ttft p95 < 2s") })
+		require.Equal(t, 1, strings.Count(message, warning), message)
+		require.NotContains(t, fails(t, func(t TestingT) bool { return f(t, r, "e2e p95 < 1s") }), "undefined")
+	}
+	surely := Report(slo.MustParse("ttft p95 < 2s, undefined ttft: holds"), Records(30, time.Second, E2E(2*time.Second))...)
+	message := fails(t, func(t TestingT) bool { return MeetsSurely(t, surely, "ttft p95 < 2s, undefined ttft: holds") })
+	require.Equal(t, 1, strings.Count(message, "metric undefined"), message)
+}
+
+// An empty report is none: nobody judged anything in it.
+func TestAnEmptyReportIsNone(t *testing.T) {
+	empty := &goodput.Report{}
+	for _, f := range []func(TestingT) bool{
+		func(t TestingT) bool { return Meets(t, empty, "error_rate < 1%") },
+		func(t TestingT) bool { return MeetsSurely(t, empty, "error_rate < 1%") },
+		func(t TestingT) bool { return GoodputAtLeast(t, empty, 1) },
+		func(t TestingT) bool { return BooksClose(t, empty) },
+	} {
+		require.Equal(t, "there is no report: it is empty, and no SLO has judged anything in it", fails(t, f))
+	}
+}
+
 // Exactly at the edge: 999 of 1,000 reaches P99.9, and one less does not.
 func TestEdge(t *testing.T) {
 	at := func(late int) *goodput.Report {
@@ -266,7 +293,7 @@ func TestGoodputAtLeast(t *testing.T) {
 func TestBooksClose(t *testing.T) {
 	books := func(r *goodput.Report) func(TestingT) bool { return func(t TestingT) bool { return BooksClose(t, r) } }
 	holds(t, books(twenty()))
-	holds(t, books(Report(slo.MustParse("e2e p95 < 1s"))))
+	require.Equal(t, "no data is no pass: no request started in the window, and none ended in it", fails(t, books(Report(slo.MustParse("e2e p95 < 1s")))))
 	r := twenty()
 	r.Offered++
 	require.Equal(t, "the books do not close\n  offered is 21, and good + late + failed is 20", fails(t, books(r)))
@@ -309,4 +336,5 @@ func TestRecord(t *testing.T) {
 	} {
 		require.Panics(t, bad)
 	}
+	require.PanicsWithValue(t, "goodputtest: Records: -1 is negative", func() { Records(-1, time.Second) })
 }

@@ -12,16 +12,20 @@ import (
 )
 
 // BooksClose asserts that every request is in the report's books exactly once: offered = good + late + each outcome other than
-// success; throughput = goodput + lost, and no less than success; each class for itself, and the total their sum.
+// success; throughput = goodput + lost, and no less than success; each class for itself, and the total their sum. It fails where there
+// was no request, for then nothing was shown.
 func BooksClose(t TestingT, r *goodput.Report) bool {
 	if h, ok := t.(helper); ok {
 		h.Helper()
 	}
-	if r == nil {
-		return assert.Fail(t, "there is no report: nil")
+	if why := absent(r); why != "" {
+		return assert.Fail(t, why)
 	}
 	if open := openBooks("", r); len(open) > 0 {
 		return assert.Fail(t, "the books do not close\n  "+strings.Join(open, "\n  "))
+	}
+	if r.Offered == 0 && r.Flow.Ended == 0 {
+		return assert.Fail(t, "no data is no pass: no request started in the window, and none ended in it")
 	}
 	return true
 }

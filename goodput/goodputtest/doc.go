@@ -22,5 +22,5 @@
 // verdict, which allows for the size of the sample and for neighbours that are alike, and so for a sample that is large enough.
 //
 // Both ask of the report what it has counted. A threshold that it did not count cannot be had from it afterwards, and is no
-// pass: the assertion fails and says so. Neither is a sample of nobody.
+// pass: the assertion fails and says so. Neither is a sample of nobody, and that holds of [BooksClose] and [GoodputAtLeast] too.
 package goodputtest

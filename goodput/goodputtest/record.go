@@ -107,7 +107,7 @@ func Record(opts ...Option) *goodput.Record {
 
 // Records are n records alike that start every so often, the first at Start. It panics where Record does.
 func Records(n int, every time.Duration, opts ...Option) []*goodput.Record {
-	all := make([]*goodput.Record, n)
+	all := make([]*goodput.Record, notNegative("Records", n))
 	for i := range all {
 		all[i] = Record(opts...)
 		all[i].Start = all[i].Start.Add(time.Duration(i) * every)
