@@ -94,6 +94,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer stop()
 	l, err := net.Listen("tcp", *addr)
+	if bad := (*net.AddrError)(nil); errors.As(err, &bad) {
+		return usageError{fmt.Errorf("--addr: %w", err)}
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -128,14 +129,17 @@ func TestItEndsWithTheRequestsInFlight(t *testing.T) {
 }
 
 func TestOptionsThatCannotBeMeant(t *testing.T) {
-	for _, args := range []string{"--slo ttft<2s", "--period 1m", "--period 1000h", "--try --addr :8080", "--try --addr 192.0.2.1:80", "--no-such-option", "x"} {
+	for _, args := range []string{"--slo ttft<2s", "--period 1m", "--period 1000h", "--try --addr :8080", "--try --addr 192.0.2.1:80", "--no-such-option", "x", "--addr nonsense", "--addr 127.0.0.1:-1"} {
 		var out, errs bytes.Buffer
 		assert.Equal(t, 2, status(run(t.Context(), strings.Fields(args), &out, &errs), &errs), args)
 		assert.Empty(t, out.String(), args)
 		assert.Equal(t, 1, strings.Count(errs.String(), "\n"), "one line: %s", errs.String())
 	}
 	var out, errs bytes.Buffer
-	assert.Equal(t, 1, status(run(t.Context(), []string{"--addr", "127.0.0.1:-1"}, &out, &errs), &errs))
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	assert.Equal(t, 1, status(run(t.Context(), []string{"--addr", taken.Addr().String()}, &out, &errs), &errs))
 	assert.Zero(t, status(run(t.Context(), []string{"--help"}, &out, &errs), &errs))
 	assert.Contains(t, out.String(), "-period")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/internal/browser"
+	"github.com/goodputkit/goodputkit/slo"
 )
 
 // The page in a browser shows what the state is, keeps to its own policy, and takes a class's name for text.
@@ -16,7 +17,7 @@ func TestPageInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	m := newMonitor(t, "ttft p95 < 2s, error_rate < 1%")
+	m := newMonitor(t, "ttft p95 < 2s, error_rate < 1%", WithClasses(slo.Set{"nobody": slo.MustParse("e2e p99.9999 < 1s")}))
 	const evil = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`
 	for i := range 100 {
 		r := answer(evil, 3*sec, 3*sec)
@@ -42,18 +43,22 @@ func TestPageInABrowser(t *testing.T) {
 		var shown struct {
 			Text, HTML, Title, Background string
 			Firing, Figures, Images       int
+			Meters                        int
 		}
 		p.Eval(`({
 			text: document.body.innerText, html: document.body.innerHTML, title: document.title,
 			background: getComputedStyle(document.body).backgroundColor,
 			firing: document.querySelectorAll("td.state.firing").length,
 			figures: document.querySelectorAll("figure").length, images: document.images.length,
+			meters: document.querySelectorAll("meter").length,
 		})`, &shown)
 		require.Contains(t, shown.Text, "50%", "attainment")
 		const warning = "metric undefined: 1 of 200 successes have no ttft; each counts as a miss of ttft p95 < 2s"
 		require.Contains(t, shown.Text, warning)
 		require.Contains(t, shown.Text, evil, "a class's name is text")
 		require.Zero(t, shown.Images)
+		require.Equal(t, 2, shown.Meters, "of no request there is no budget to be left")
+		require.Contains(t, shown.Text, "\t0.0001%\t", "what may be bad of a P99.9999")
 		require.NotContains(t, shown.Title, "taken")
 		require.NotZero(t, shown.Firing)
 		require.Equal(t, 4, shown.Figures)
