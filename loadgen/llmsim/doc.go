@@ -16,6 +16,13 @@
 // [FixedServer] is no engine: its tokens come at instants that are known beforehand, so that the error of a client can
 // be told from that of the server.
 //
+// # Scheduling
+//
+// What a step computes is a [Policy]'s to say, Params.Policy. [Chunked] is the one of an engine that has none, and what
+// vLLM and Sarathi-Serve do today: output tokens first, and prompts in chunks beside them. [PrefillFirst] is vLLM as it
+// was: prompts whole, and everybody else waits for them. [EarliestDeadline] takes prompts in order of when their first
+// token is due, and leaves those for last whom nothing can help any more. One's own is a method that fills in a [Step].
+//
 // # What it leaves out
 //
 // The costs of a step are linear in what the step does. Real engines have kernels that are chosen by the size of the
@@ -26,8 +33,7 @@
 // its cache is full it preempts: it throws a sequence out and computes it again later. Blocks, and what is lost at their
 // ends, are not modelled, nor is the model's context length: the KV cache is the only limit.
 //
-// There is no prefix cache, no speculative decoding, no quantisation, no parallelism but what the costs contain, and no
-// scheduling policy but first come, first served. A token's text means nothing, words stand in for tokens, and nothing
+// There is no prefix cache, no speculative decoding, no quantisation, and no parallelism but what the costs contain. A token's text means nothing, words stand in for tokens, and nothing
 // ends before its limit. Tokenizer, HTTP front end and network cost nothing, but for what a real connection to Server
 // takes.
 package llmsim

@@ -11,6 +11,7 @@ var (
 	ErrNoTokens  = errors.New("llmsim: a job has at least one prompt token and one output token")
 	ErrTooLong   = errors.New("llmsim: prompt and output do not fit into the KV cache")
 	ErrQueueFull = errors.New("llmsim: the queue is full")
+	ErrDeadline  = errors.New("llmsim: a job's deadline is after its submission, or 0")
 	ErrComputed  = errors.New("llmsim: of a job's prompt tokens none to all are computed already")
 )
 
@@ -21,12 +22,13 @@ var (
 // comes of a decode step, the first too. A prompt of n tokens, of whose answer of m tokens the first was made elsewhere,
 // is Prompt n+1, Computed n+1, Output m−1.
 type Job struct {
-	ID       uint64 // the caller's, of which one job at a time is in the engine
-	Prompt   int    // prompt tokens, at least 1
-	Output   int    // output tokens, at least 1
-	Computed int    // prompt tokens whose KV cache comes with the job, when it enters the batch, at no cost: 0 to Prompt
-	Rank     uint64 // jobs submitted in the same instant are queued by Rank, lower first; those of one Rank as they were submitted
-	Data     any    // the caller's own, handed back in each Event
+	ID       uint64        // the caller's, of which one job at a time is in the engine
+	Prompt   int           // prompt tokens, at least 1
+	Output   int           // output tokens, at least 1
+	Computed int           // prompt tokens whose KV cache comes with the job, when it enters the batch, at no cost: 0 to Prompt
+	Deadline time.Duration // when its first token is due, counted from its submission, for a Policy that heeds it; 0: nobody said
+	Rank     uint64        // jobs submitted in the same instant are queued by Rank, lower first; those of one Rank as they were submitted
+	Data     any           // the caller's own, handed back in each Event
 }
 
 // Event is one output token of a job.
@@ -53,31 +55,35 @@ type Stats struct {
 // what time it is, as an offset from a zero of its choice. The same calls give the same events, to the nanosecond. It belongs
 // to one goroutine.
 //
-// Work is done in steps, one after the other. A step is composed when it begins: each sequence whose prompt is done gets
-// one output token; what is left of TokenBudget goes to the prompts of the batch, oldest first, in chunks; then jobs
-// enter the batch from the head of the queue while budget, MaxBatch and KVTokens allow. One whose prompt came computed gets
-// an output token in the step with which it enters. Nobody overtakes: where the head
-// of the queue has to wait, all do. A job enters only if its prompt and its whole output fit beside what is promised to
-// the others, so that no sequence ever has to leave the batch again (TensorRT-LLM calls this GUARANTEED_NO_EVICT). The
-// tokens of a step come out at its end; the step that completes a prompt yields the first.
+// Work is done in steps, one after the other. What a step computes is planned when it begins, by Params.Policy: output
+// tokens for sequences whose prompt is done, one each, and chunks of prompts, of the batch's or of jobs that enter it from
+// the queue with this step, while TokenBudget, MaxBatch and KVTokens allow. A job enters only if its prompt and its whole
+// output fit beside what is promised to the others, so that no sequence ever has to leave the batch again (TensorRT-LLM
+// calls this GUARANTEED_NO_EVICT). The tokens of a step come out at its end; the chunk that completes a prompt yields the
+// first. One whose prompt came computed gets an output token in the step with which it enters.
 //
-// What is submitted or cancelled in the instant in which a step begins takes part in its composition, in whatever order
+// What is submitted or cancelled in the instant in which a step begins takes part in its plan, in whatever order
 // the calls come: with different Ranks, the calls of one instant can be made in any order. The one exception is MaxQueue,
 // which refuses the job that is submitted last.
 type Engine struct {
-	p   Params
-	now time.Duration
+	p      Params
+	policy Policy
+	now    time.Duration
 
-	jobs     map[uint64]*sequence
+	jobs     map[uint64]*Sequence
 	queue    fifo        // waiting, in order of arrival
-	prefills []*sequence // in the batch, the prompt not done, in order of entry
-	decodes  []*sequence // in the batch, the prompt done, in the order in which it was
-	free     []*sequence // done with, to be used again
+	prefills []*Sequence // in the batch, the prompt not done, in order of entry
+	decodes  []*Sequence // in the batch, the prompt done, in the order in which it was
+	free     []*Sequence // done with, to be used again
 
-	stepping   bool // a step is under way: from start to end
-	start, end time.Duration
-	chunks     []int       // its prompt tokens, by index of prefills, which may be longer
-	entered    []*sequence // the batch with it, in this order: at the end of prefills, or of decodes
+	// A step is planned whenever somebody wants to know of it, from all that is known at the instant, and begins when time
+	// moves on.
+	step     Step
+	serial   uint64 // of the plan
+	planned  bool   // step is the plan for now
+	stepping bool   // step is under way: from start to end
+	start    time.Duration
+	end      time.Duration
 
 	cancelled bool  // prefills or decodes hold sequences that are gone
 	context   int64 // tokens in the contexts of decodes
@@ -86,40 +92,29 @@ type Engine struct {
 	stats     Stats
 }
 
-// sequence is a job in the engine.
-type sequence struct {
-	Job
-	arrived   time.Duration
-	prefilled int // prompt tokens computed, here or before
-	generated int // output tokens
-	state     state
-}
-
-type state uint8
-
-const (
-	waiting state = iota
-	prefilling
-	decoding
-	gone
-)
-
 // NewEngine is an idle engine. The error is that of Validate.
 func NewEngine(p Params) (*Engine, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	return &Engine{p: p, jobs: make(map[uint64]*sequence)}, nil
+	e := &Engine{p: p, policy: p.Policy, jobs: make(map[uint64]*Sequence)}
+	if e.policy == nil {
+		e.policy = Chunked{}
+	}
+	return e, nil
 }
 
 // Submit hands over a job at the instant now, which is not before that of an earlier call. The error is ErrTooLong
-// (or ErrNoTokens, ErrComputed) for a job that can never run, ErrQueueFull where MaxQueue jobs wait that cannot enter the batch; then
+// (or ErrNoTokens, ErrComputed, ErrDeadline) for a job that can never run, ErrQueueFull where MaxQueue jobs wait that cannot enter the batch; then
 // the engine is as it was. It panics where a job of the same ID is in the engine. The events up to now are kept for the
 // next Advance.
 func (e *Engine) Submit(now time.Duration, j Job) error {
 	e.run(now)
 	if j.Prompt < 1 || j.Output < 1 {
 		return ErrNoTokens
+	}
+	if j.Deadline < 0 {
+		return ErrDeadline
 	}
 	if j.Computed < 0 || j.Computed > j.Prompt {
 		return ErrComputed
@@ -130,14 +125,15 @@ func (e *Engine) Submit(now time.Duration, j Job) error {
 	if e.jobs[j.ID] != nil {
 		panic("llmsim: two jobs with one ID")
 	}
-	if e.p.MaxQueue > 0 && e.queue.len() >= e.p.MaxQueue {
-		return queueFull(e.queue.len())
+	if e.p.MaxQueue > 0 {
+		if n := e.Stats().Waiting; n >= e.p.MaxQueue {
+			return queueFull(n)
+		}
 	}
 	s := e.newSequence(j)
 	e.jobs[j.ID] = s
-	e.undo()
 	e.queue.push(s)
-	e.compose()
+	e.planned = false
 	return nil
 }
 
@@ -150,7 +146,6 @@ func (e *Engine) Cancel(now time.Duration, id uint64) bool {
 	if s == nil {
 		return false
 	}
-	e.undo()
 	switch s.state {
 	case waiting:
 		e.queue.remove(s)
@@ -159,19 +154,27 @@ func (e *Engine) Cancel(now time.Duration, id uint64) bool {
 		e.release(s)
 		e.cancelled = true
 	case decoding:
-		e.context -= int64(s.Prompt + s.generated)
+		e.context -= int64(s.length())
 		e.release(s)
 		e.cancelled = true
 	}
 	s.state = gone
 	delete(e.jobs, id)
-	e.compose()
+	e.planned = false
 	return true
 }
 
-// Next is the instant at which the step under way ends, the next at which there is something to Advance to. It is false
+// Next is the instant at which the step under way, or the one that begins now, ends: the next at which there is something to Advance to. It is false
 // when the engine is idle. Submit and Cancel can change it.
-func (e *Engine) Next() (at time.Duration, ok bool) { return e.end, e.stepping }
+func (e *Engine) Next() (at time.Duration, ok bool) {
+	if e.stepping {
+		return e.end, true
+	}
+	if !e.plan() {
+		return 0, false
+	}
+	return e.step.end, true
+}
 
 // Advance brings the engine to the instant to, inclusive, and returns what came out since the last call, in order of
 // time. The slice is valid until the next call of a method.
@@ -185,6 +188,13 @@ func (e *Engine) Advance(to time.Duration) []Event {
 func (e *Engine) Stats() Stats {
 	s := e.stats
 	s.Waiting = e.queue.len()
+	if !e.stepping && e.plan() {
+		n := len(e.step.entered)
+		s.Waiting -= n
+		s.Running += n
+		s.KVReserved += e.step.reserved
+		s.KVUsed += e.step.used
+	}
 	return s
 }
 
@@ -193,185 +203,208 @@ func (e *Engine) run(to time.Duration) {
 	if e.given {
 		e.events, e.given = e.events[:0], false
 	}
-	for e.stepping && e.end <= to {
+	for {
+		if !e.stepping {
+			if e.now >= to || !e.plan() {
+				break
+			}
+			e.begin()
+		}
+		if e.end > to {
+			break
+		}
 		e.now = e.end
 		e.complete()
-		e.compose()
 	}
 	e.now = max(e.now, to)
 }
 
-// undo takes a step that begins now back: something happens that takes part in its composition.
-func (e *Engine) undo() {
-	if !e.stepping || e.start < e.now {
-		return
-	}
-	e.stepping = false
-	for _, s := range slices.Backward(e.entered) {
-		if s.state == decoding {
-			e.decodes = e.decodes[:len(e.decodes)-1]
-			e.context -= int64(s.Prompt)
-		} else {
-			e.prefills = e.prefills[:len(e.prefills)-1]
-		}
-		e.release(s)
-		s.state = waiting
-		e.queue.unpop(s)
-	}
-}
-
-// compose begins a step now, unless one is under way.
-func (e *Engine) compose() {
-	if e.stepping {
-		return
+// plan has the policy plan the step that begins now and says whether there is one. Nothing changes but the plan.
+func (e *Engine) plan() bool {
+	if e.planned {
+		return true
 	}
 	if e.cancelled {
 		e.sweep()
 	}
-	e.entered = e.entered[:0]
-	budget := e.p.TokenBudget - len(e.decodes)
-	e.chunks = e.chunks[:0]
-	var prompt, pairs int64
-	chunk := func(s *sequence) {
-		k := min(budget, s.Prompt-s.prefilled)
-		budget -= k
-		e.chunks = append(e.chunks, k)
-		prompt += int64(k)
-		pairs += int64(k)*int64(s.prefilled) + int64(k)*int64(k+1)/2
+	if e.queue.len()+len(e.prefills)+len(e.decodes) == 0 {
+		return false
 	}
-	for _, s := range e.prefills {
-		if budget == 0 {
-			break
-		}
-		chunk(s)
+	s := &e.step
+	s.begin(e)
+	e.policy.Plan(s)
+	if s.Empty() {
+		s.bad("nothing in a step, with %d sequences in the batch and %d waiting", e.stats.Running, e.queue.len())
 	}
-	for budget > 0 && e.stats.Running < e.p.MaxBatch {
-		s := e.queue.peek()
-		if s == nil || s.Prompt+s.Output > e.p.KVTokens-e.stats.KVReserved {
-			break
-		}
-		e.queue.pop()
-		e.entered = append(e.entered, s)
-		e.stats.Running++
-		e.stats.KVReserved += s.Prompt + s.Output
-		e.stats.KVUsed += s.prefilled
-		if s.prefilled == s.Prompt {
-			s.state = decoding
-			e.context += int64(s.Prompt)
-			e.decodes = append(e.decodes, s)
-			budget--
-			continue
-		}
-		s.state = prefilling
-		e.prefills = append(e.prefills, s)
-		chunk(s)
+	s.end = e.now + e.p.step(s.prompt, s.pairs, s.decodes, s.context)
+	e.planned = true
+	return true
+}
+
+// under says whether a step is under way at now, up to which none ends.
+func (e *Engine) under(now time.Duration) bool {
+	if !e.stepping && e.now < now && e.plan() {
+		e.begin()
 	}
-	e.stepping = len(e.decodes)+len(e.chunks) > 0
-	if e.stepping {
-		e.start = e.now
-		e.end = e.now + e.p.step(prompt, pairs, int64(len(e.decodes)), e.context)
+	return e.stepping && e.start < now
+}
+
+// decoding is how many sequences decode, those among them that enter with the step that begins now, and the tokens in their contexts.
+func (e *Engine) decoding() (n int, context int64) {
+	n, context = len(e.decodes), e.context
+	if !e.stepping && e.plan() {
+		for _, q := range e.step.entered {
+			if q.Remaining() == 0 {
+				n++
+				context += int64(q.length())
+			}
+		}
+	}
+	return n, context
+}
+
+// begin begins the step that is planned.
+func (e *Engine) begin() {
+	s := &e.step
+	e.stepping, e.start, e.end = true, e.now, s.end
+	e.stats.Running += len(s.entered)
+	e.stats.KVReserved += s.reserved
+	e.stats.KVUsed += s.used
+	for _, q := range s.entered {
+		if q.Remaining() > 0 {
+			q.state = prefilling
+			e.prefills = append(e.prefills, q)
+		} else {
+			q.state = decoding
+			e.context += int64(q.length())
+			e.decodes = append(e.decodes, q)
+		}
+	}
+	if len(s.entered) > 0 {
+		e.queue.leave(len(s.entered))
 	}
 }
 
 // complete ends the step under way: its tokens come out now.
 func (e *Engine) complete() {
+	s := &e.step
 	e.stats.Steps++
 	e.stats.Busy += e.end - e.start
-	e.stepping = false
-	keep := e.decodes[:0]
-	for _, s := range e.decodes {
-		if s.state == decoding {
-			e.emit(s)
+	e.stepping, e.planned = false, false
+	if s.all {
+		keep := e.decodes[:0]
+		for _, q := range e.decodes {
+			if q.state == decoding {
+				e.emit(q)
+			}
+			if q.state == decoding {
+				keep = append(keep, q)
+			} else {
+				e.recycle(q)
+			}
 		}
-		if s.state == decoding {
-			keep = append(keep, s)
-		} else {
-			e.recycle(s)
+		e.decodes = keep
+	} else {
+		for _, q := range s.singles {
+			if q.state == decoding {
+				e.emit(q)
+			}
+		}
+		e.decodes = e.swept(e.decodes)
+	}
+	for _, c := range s.chunks {
+		if c.q.state == prefilling {
+			e.prefill(c.q, c.n)
 		}
 	}
-	e.decodes = keep
 	rest := e.prefills[:0]
-	for i, s := range e.prefills {
-		if s.state == prefilling && i < len(e.chunks) {
-			e.prefill(s, e.chunks[i])
-		}
-		switch s.state {
+	for _, q := range e.prefills {
+		switch q.state {
 		case prefilling:
-			rest = append(rest, s)
+			rest = append(rest, q)
 		case decoding:
-			e.decodes = append(e.decodes, s)
+			e.decodes = append(e.decodes, q)
 		case gone:
-			e.recycle(s)
+			e.recycle(q)
 		}
 	}
 	e.prefills = rest
 	e.cancelled = false
 }
 
-// prefill books k computed prompt tokens of s; the last of them yields the first output token.
-func (e *Engine) prefill(s *sequence, k int) {
-	s.prefilled += k
-	e.stats.KVUsed += k
-	e.stats.PromptTokens += uint64(k)
-	if s.prefilled == s.Prompt {
-		s.state = decoding
-		e.context += int64(s.Prompt)
-		e.emit(s)
+// prefill books n computed prompt tokens of q; the last of them yields an output token.
+func (e *Engine) prefill(q *Sequence, n int) {
+	q.prefilled += n
+	e.stats.KVUsed += n
+	e.stats.PromptTokens += uint64(n)
+	if q.prefilled == q.target {
+		q.state = decoding
+		e.context += int64(q.length())
+		e.emit(q)
 	}
 }
 
-// emit gives out one more token of s, and takes s out after its last.
-func (e *Engine) emit(s *sequence) {
-	s.generated++
+// emit gives out one more token of q, and takes q out after its last.
+func (e *Engine) emit(q *Sequence) {
+	q.generated++
 	e.context++
 	e.stats.KVUsed++
 	e.stats.OutputTokens++
 	n := len(e.events)
 	e.events = slices.Grow(e.events, 1)[:n+1]
 	ev := &e.events[n] // written in place: this is where the time goes
-	ev.At, ev.ID, ev.Data, ev.Last = e.now, s.ID, s.Data, s.generated == s.Output
+	ev.At, ev.ID, ev.Data, ev.Last = e.now, q.job.ID, q.job.Data, q.generated == q.job.Output
 	if ev.Last {
-		e.context -= int64(s.Prompt + s.generated)
-		e.release(s)
-		s.state = gone
-		delete(e.jobs, s.ID)
+		e.context -= int64(q.length())
+		e.release(q)
+		q.state = gone
+		delete(e.jobs, q.job.ID)
 	}
 }
 
-// release takes a running s out of the batch's books.
-func (e *Engine) release(s *sequence) {
+// need is the tokens of KV cache that are promised to q when it enters the batch.
+func (e *Engine) need(q *Sequence) int { return q.job.Prompt + q.job.Output }
+
+// release takes a running q out of the batch's books.
+func (e *Engine) release(q *Sequence) {
 	e.stats.Running--
-	e.stats.KVReserved -= s.Prompt + s.Output
-	e.stats.KVUsed -= s.prefilled + s.generated
+	e.stats.KVReserved -= q.job.Prompt + q.job.Output
+	e.stats.KVUsed -= q.held()
 }
 
 // sweep takes what was cancelled out of the batch.
 func (e *Engine) sweep() {
 	e.cancelled = false
-	for _, list := range []*[]*sequence{&e.decodes, &e.prefills} {
-		keep := (*list)[:0]
-		for _, s := range *list {
-			if s.state == gone {
-				e.recycle(s)
-			} else {
-				keep = append(keep, s)
-			}
+	e.decodes = e.swept(e.decodes)
+	e.prefills = e.swept(e.prefills)
+}
+
+// swept is list without what is gone.
+func (e *Engine) swept(list []*Sequence) []*Sequence {
+	keep := list[:0]
+	for _, q := range list {
+		if q.state == gone {
+			e.recycle(q)
+		} else {
+			keep = append(keep, q)
 		}
-		*list = keep
 	}
+	return keep
 }
 
-func (e *Engine) newSequence(j Job) *sequence {
+func (e *Engine) newSequence(j Job) *Sequence {
+	var q *Sequence
 	if n := len(e.free); n > 0 {
-		s := e.free[n-1]
+		q = e.free[n-1]
 		e.free = e.free[:n-1]
-		*s = sequence{Job: j, arrived: e.now, prefilled: j.Computed}
-		return s
+	} else {
+		q = new(Sequence)
 	}
-	return &sequence{Job: j, arrived: e.now, prefilled: j.Computed}
+	*q = Sequence{job: j, e: e, arrived: e.now, target: j.Prompt, prefilled: j.Computed}
+	return q
 }
 
-func (e *Engine) recycle(s *sequence) {
-	s.Data = nil
-	e.free = append(e.free, s)
+func (e *Engine) recycle(q *Sequence) {
+	q.job.Data = nil
+	e.free = append(e.free, q)
 }

@@ -360,10 +360,10 @@ func TestOrderOfCallsInOneInstant(t *testing.T) {
 		cancel bool
 		job    llmsim.Job
 	}
-	run := func(shuffle *rand.Rand) []llmsim.Event {
+	run := func(policy llmsim.Policy, shuffle *rand.Rand) []llmsim.Event {
 		rng := rand.New(rand.NewPCG(3, 3))
 		p := round()
-		p.KVTokens = 60
+		p.KVTokens, p.Policy = 60, policy
 		e := engine(t, p)
 		var all []llmsim.Event
 		var now time.Duration
@@ -375,6 +375,7 @@ func TestOrderOfCallsInOneInstant(t *testing.T) {
 				id++
 				j := llmsim.Job{ID: id, Rank: id, Prompt: 1 + rng.IntN(20), Output: 1 + rng.IntN(9)}
 				j.Computed = max(0, rng.IntN(2*j.Prompt+1)-j.Prompt)
+				j.Deadline = time.Duration(rng.IntN(200)) * ms
 				ops = append(ops, op{job: j})
 			}
 			for _, o := range old {
@@ -399,6 +400,7 @@ func TestOrderOfCallsInOneInstant(t *testing.T) {
 				}
 				if shuffle != nil && shuffle.IntN(2) == 0 {
 					all = append(all, e.Advance(now)...)
+					e.Next()
 				}
 			}
 			// Half of the time go to the very end of a step.
@@ -411,10 +413,12 @@ func TestOrderOfCallsInOneInstant(t *testing.T) {
 		}
 		return append(all, drain(e)...)
 	}
-	want := run(nil)
-	require.Greater(t, len(want), 1000)
-	for seed := range uint64(20) {
-		require.Equal(t, want, run(rand.New(rand.NewPCG(seed, 9))))
+	for _, policy := range policies {
+		want := run(policy, nil)
+		require.Greater(t, len(want), 1000)
+		for seed := range uint64(20) {
+			require.Equal(t, want, run(policy, rand.New(rand.NewPCG(seed, 9))), "%T", policy)
+		}
 	}
 }
 

@@ -32,6 +32,8 @@ type Params struct {
 	MaxQueue    int `json:"max_queue"`    // most requests that wait; one more is refused; 0: no limit
 
 	DefaultOutput int `json:"default_output"` // output tokens of a request that sets no limit
+
+	Policy Policy `json:"-"` // what a step computes; nil: Chunked
 }
 
 // OPT13B is OPT-13B on one A100 with 80 GB under vLLM.

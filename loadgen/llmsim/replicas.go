@@ -90,7 +90,7 @@ func (c *cluster) Cancel(now time.Duration, id uint64) bool {
 func (c *cluster) find(id uint64) *placed {
 	for _, r := range c.pool.replicas {
 		if s := r.e.jobs[id]; s != nil {
-			return s.Data.(*placed)
+			return s.job.Data.(*placed)
 		}
 	}
 	return nil

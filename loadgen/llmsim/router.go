@@ -116,11 +116,12 @@ func (r *Replica) PredictTTFT(j Job) time.Duration {
 	until, prompt, pairs := r.e.ahead(*r.now)
 	prompt += r.prompt + j.Prompt - j.Computed
 	pairs += r.pairs + pairsOf(j)
-	sequences, context := len(r.e.decodes), r.e.context
+	decodes, context := r.e.decoding()
+	sequences := decodes
 	if prompt == 0 { // all of it came computed: a decode step makes the token
 		sequences, context = sequences+1, context+int64(j.Prompt)
 	}
-	budget := max(1, r.p.TokenBudget-len(r.e.decodes))
+	budget := max(1, r.p.TokenBudget-decodes)
 	steps := max(1, (prompt+budget-1)/budget)
 	each := r.p.step(0, 0, int64(sequences), context)
 	if float64(each)*float64(steps)+float64(r.p.PerPromptToken)*float64(prompt)+float64(r.p.PerPromptPair)*pairs > math.MaxInt64/2 {
@@ -132,20 +133,23 @@ func (r *Replica) PredictTTFT(j Job) time.Duration {
 // ahead is what the engine has done of its prompts, as negative numbers, when the step under way ends, and how long that
 // is from now. A step that begins now is not under way: a job that comes now takes part in it.
 func (e *Engine) ahead(now time.Duration) (until time.Duration, prompt int, pairs float64) {
-	under := e.stepping && e.start < now
+	under := e.under(now)
 	if under {
 		until = e.end - now
 	}
-	for i, s := range e.prefills {
-		if s.state != prefilling {
-			continue
+	for _, q := range e.prefills {
+		if q.state == prefilling {
+			prompt -= q.prefilled - q.job.Computed
+			pairs -= triangle(q.prefilled) - triangle(q.job.Computed)
 		}
-		done := s.prefilled
-		if under && i < len(e.chunks) {
-			done += e.chunks[i]
+	}
+	if under {
+		for _, c := range e.step.chunks {
+			if c.q.state == prefilling {
+				prompt -= c.n
+				pairs -= triangle(c.q.prefilled+c.n) - triangle(c.q.prefilled)
+			}
 		}
-		prompt -= done - s.Computed
-		pairs -= triangle(done) - triangle(s.Computed)
 	}
 	return until, prompt, pairs
 }

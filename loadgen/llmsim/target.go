@@ -2,6 +2,7 @@ package llmsim
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/goodputkit/goodputkit/loadgen"
@@ -85,7 +86,7 @@ func description(i Info) loadgen.Description {
 	}
 }
 
-// job is the work that a request is, and why its output will end.
+// job is the work that a request is, and why its output will end. A TTFT limit of its own is its deadline.
 func job(i Info, req *loadgen.Request) (j Job, reason string) {
 	j.Prompt = req.InputTokens
 	if j.Prompt == 0 {
@@ -95,6 +96,9 @@ func job(i Info, req *loadgen.Request) (j Job, reason string) {
 		}
 	}
 	j.Prompt = max(1, j.Prompt)
+	if limit, ok := req.Limits[slo.TTFT]; ok && limit > 0 && limit < math.MaxInt64/1e9 {
+		j.Deadline = time.Duration(math.Round(limit * 1e9))
+	}
 	if j.Output = req.MaxTokens; j.Output == 0 {
 		j.Output = i.DefaultOutput
 		return j, "stop"

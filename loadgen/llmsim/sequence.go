@@ -1,0 +1,49 @@
+package llmsim
+
+import "time"
+
+// Sequence is a job in an engine, as a Policy sees it. It is to be used during the call of Policy.Plan alone.
+type Sequence struct {
+	job     Job
+	e       *Engine
+	arrived time.Duration
+	state   state
+
+	target    int // tokens to compute before the next output token: the prompt; after a preemption the answer so far, too
+	prefilled int // of these, computed: here, or before
+	generated int // output tokens
+
+	mark uint64 // the plan that has a place for it, or preempts it
+}
+
+type state uint8
+
+const (
+	waiting state = iota
+	prefilling
+	decoding
+	gone
+)
+
+// Job is what was submitted.
+func (q *Sequence) Job() Job { return q.job }
+
+// Arrived is when the job came.
+func (q *Sequence) Arrived() time.Duration { return q.arrived }
+
+// Generated is how many output tokens have come out.
+func (q *Sequence) Generated() int { return q.generated }
+
+// Remaining is how many prompt tokens are still to be computed; 0: the next output token comes of a decode step.
+func (q *Sequence) Remaining() int { return q.target - q.prefilled }
+
+// held is the tokens of KV cache that a running sequence fills.
+func (q *Sequence) held() int {
+	if q.state == decoding {
+		return q.length()
+	}
+	return q.prefilled
+}
+
+// length is the tokens of the prompt and of the answer so far.
+func (q *Sequence) length() int { return q.job.Prompt + q.generated }
