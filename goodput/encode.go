@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/goodputkit/goodputkit/internal/wire"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -24,31 +25,31 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	if s.most() > maxCounted {
 		return nil, fmt.Errorf("goodput: %w", errCounted)
 	}
-	e := encoder(encodingMagic)
-	e.text(a.slo.String())
-	e.text(a.slo.Name)
-	e.uvarint(uint64(len(a.set)))
+	e := encoder{wire.Encoder(encodingMagic)}
+	e.Text(a.slo.String())
+	e.Text(a.slo.Name)
+	e.Uvarint(uint64(len(a.set)))
 	for _, class := range a.set.Classes() {
-		e.text(class)
-		e.text(a.set[class].String())
-		e.text(a.set[class].Name)
+		e.Text(class)
+		e.Text(a.set[class].String())
+		e.Text(a.set[class].Name)
 	}
-	e.float(a.confidence)
-	e.bool(a.windowed)
-	e.uvarint(uint64(a.from))
-	e.uvarint(uint64(s.to))
-	e.bool(s.included)
-	e.bool(s.late)
-	e.uvarint(s.refused)
-	e.uvarint(uint64(s.base + 1))
-	e.bool(s.seen.any)
-	e.uvarint(uint64(s.seen.first))
-	e.uvarint(uint64(s.seen.last))
-	e.uvarint(uint64(len(s.classes)))
+	e.Float(a.confidence)
+	e.Bool(a.windowed)
+	e.Uvarint(uint64(a.from))
+	e.Uvarint(uint64(s.to))
+	e.Bool(s.included)
+	e.Bool(s.late)
+	e.Uvarint(s.refused)
+	e.Uvarint(uint64(s.base + 1))
+	e.Bool(s.seen.any)
+	e.Uvarint(uint64(s.seen.first))
+	e.Uvarint(uint64(s.seen.last))
+	e.Uvarint(uint64(len(s.classes)))
 	for i := range s.classes {
 		e.class(&s.classes[i])
 	}
-	return e, nil
+	return e.Encoder, nil
 }
 
 // UnmarshalBinary replaces a by an encoded accumulator. Its errors wrap [ErrEncoding] and leave a as it was. It
@@ -72,29 +73,28 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 }
 
 func decodeAccumulator(data []byte) (*Accumulator, error) {
-	d := &decoder{b: data}
 	if len(data) < len(encodingMagic) || string(data[:len(encodingMagic)]) != encodingMagic {
 		return nil, fmt.Errorf("it does not begin with %q", encodingMagic)
 	}
-	d.b = data[len(encodingMagic):]
+	d := &decoder{wire.NewDecoder(data[len(encodingMagic):])}
 	a := &Accumulator{}
 	a.slo = d.slo()
-	if n := d.uvarint(); n > 0 && d.room(n, 3) {
+	if n := d.Uvarint(); n > 0 && d.Room(n, 3) {
 		a.set = slo.Set{}
 		for range n {
-			class := d.text()
+			class := d.Text()
 			a.set[class] = d.slo()
 		}
 	}
-	a.confidence = d.float()
-	a.windowed = d.bool()
+	a.confidence = d.Float()
+	a.windowed = d.Bool()
 	a.from = d.instant()
-	to := d.uvarint()
-	a.included = d.bool()
-	late, refused, base := d.bool(), d.count(), d.uvarint()
-	seen := span{any: d.bool(), first: d.instant(), last: d.instant()}
-	if d.err != nil {
-		return nil, d.err
+	to := d.Uvarint()
+	a.included = d.Bool()
+	late, refused, base := d.Bool(), d.count(), d.Uvarint()
+	seen := span{any: d.Bool(), first: d.instant(), last: d.instant()}
+	if !d.OK() {
+		return nil, d.Err()
 	}
 	if to > math.MaxInt64 || base > math.MaxInt64 || a.windowed && (base == 0 || int64(base-1) != a.from || int64(to) < a.from) ||
 		!a.windowed && (a.from != 0 || to != math.MaxInt64) {
@@ -120,56 +120,56 @@ func decodeAccumulator(data []byte) (*Accumulator, error) {
 	a.seen, a.late = seen, late
 	a.refused.Store(refused)
 	d.classes(a)
-	if d.err == nil && d.left() > 0 {
-		d.fail(fmt.Errorf("%d bytes too many", d.left()))
+	if d.OK() && d.Left() > 0 {
+		d.Fail(fmt.Errorf("%d bytes too many", d.Left()))
 	}
-	return a, d.err
+	return a, d.Err()
 }
 
 func (d *decoder) classes(a *Accumulator) {
-	n := d.uvarint()
-	if !d.room(n, 16) {
+	n := d.Uvarint()
+	if !d.Room(n, 16) {
 		return
 	}
 	s := snapshot{}
 	had := map[string]bool{}
 	for range n {
 		c := d.class(a)
-		if d.err != nil {
+		if !d.OK() {
 			return
 		}
 		if had[c.name] {
-			d.fail(fmt.Errorf("class %.40q twice", c.name))
+			d.Fail(fmt.Errorf("class %.40q twice", c.name))
 			return
 		}
 		had[c.name] = true
 		s.classes = append(s.classes, c)
 	}
 	if err := a.absorb(&s); err != nil {
-		d.fail(err)
+		d.Fail(err)
 	}
 }
 
 func (e *encoder) class(c *classSnapshot) {
 	b := &c.books
-	e.text(c.name)
+	e.Text(c.name)
 	for _, n := range b.counters() {
-		e.uvarint(*n)
+		e.Uvarint(*n)
 	}
-	e.uvarint(uint64(b.starts.first))
-	e.uvarint(uint64(b.starts.last))
-	*e = b.slices.appendBinary(*e)
-	e.bool(b.ttfoDiffers)
+	e.Uvarint(uint64(b.starts.first))
+	e.Uvarint(uint64(b.starts.last))
+	e.Encoder = b.slices.appendBinary(e.Encoder)
+	e.Bool(b.ttfoDiffers)
 	for _, d := range b.digests {
 		e.digest(d)
 	}
-	e.uvarint(uint64(len(b.customs)))
+	e.Uvarint(uint64(len(b.customs)))
 	for _, m := range slices.Sorted(maps.Keys(b.customs)) {
-		e.text(string(m))
+		e.Text(string(m))
 		e.digest(b.customs[m])
 	}
 	for _, kind := range [][]worstOne{c.late, c.failed} {
-		e.uvarint(uint64(len(kind)))
+		e.Uvarint(uint64(len(kind)))
 		for i := range kind {
 			e.worst(&kind[i])
 		}
@@ -218,15 +218,15 @@ func (b *books) most() (n uint64) {
 }
 
 func (d *decoder) class(a *Accumulator) (c classSnapshot) {
-	c.name = d.text()
-	if d.err == nil && (c.name == "" || len(c.name) > maxClassName && a.set[c.name].IsZero()) {
-		d.fail(errors.New("bad class name"))
+	c.name = d.Text()
+	if d.OK() && (c.name == "" || len(c.name) > maxClassName && a.set[c.name].IsZero()) {
+		d.Fail(errors.New("bad class name"))
 	}
 	chk := a.checker
 	if own, ok := a.classes.Load().byName[c.name]; ok {
 		chk = own.checker
 	}
-	if !d.room(uint64(6*len(chk.rules)), 1) {
+	if !d.Room(uint64(6*len(chk.rules)), 1) {
 		return c
 	}
 	c.checker = chk
@@ -237,37 +237,37 @@ func (d *decoder) class(a *Accumulator) (c classSnapshot) {
 	}
 	b.starts = span{first: d.instant(), last: d.instant(), any: b.offered > 0}
 	b.slices.decode(d)
-	b.ttfoDiffers = d.bool()
+	b.ttfoDiffers = d.Bool()
 	for m := range b.digests {
 		b.digests[m] = d.digest()
 	}
-	customs := d.uvarint()
-	if !d.room(customs, 2) {
+	customs := d.Uvarint()
+	if !d.Room(customs, 2) {
 		return c
 	}
 	for range customs {
-		m := slo.Metric(d.text())
-		if x := d.digest(); x != nil && d.err == nil {
+		m := slo.Metric(d.Text())
+		if x := d.digest(); x != nil && d.OK() {
 			into := b.customDigest(m)
 			if into == nil {
-				d.fail(errors.New("too many custom metrics, or a bad name"))
+				d.Fail(errors.New("too many custom metrics, or a bad name"))
 				return c
 			}
 			into.Merge(x)
 		}
 	}
 	for _, kind := range []*[]worstOne{&c.late, &c.failed} {
-		n := d.uvarint()
+		n := d.Uvarint()
 		if n > worstKept {
-			d.fail(errors.New("too many worst requests"))
+			d.Fail(errors.New("too many worst requests"))
 		}
-		for ; n > 0 && d.err == nil; n-- {
+		for ; n > 0 && d.OK(); n-- {
 			*kind = append(*kind, d.worst())
 		}
 	}
-	if d.err == nil {
+	if d.OK() {
 		if err := b.check(chk); err != nil {
-			d.fail(err)
+			d.Fail(err)
 		}
 	}
 	return c
@@ -309,34 +309,34 @@ func (b *books) check(chk *checker) error {
 }
 
 func (e *encoder) worst(w *worstOne) {
-	e.float(w.score)
-	e.float(w.excess)
-	e.uvarint(uint64(w.start))
-	e.uvarint(uint64(w.outcome))
-	e.uvarint(w.missed)
-	e.uvarint(uint64(max(w.attempts, 0)))
+	e.Float(w.score)
+	e.Float(w.excess)
+	e.Uvarint(uint64(w.start))
+	e.Uvarint(uint64(w.outcome))
+	e.Uvarint(w.missed)
+	e.Uvarint(uint64(max(w.attempts, 0)))
 	for _, v := range w.s.fields() {
-		e.varint(*v)
+		e.Varint(*v)
 	}
-	e.text(string(w.detail[:w.detailLen]))
-	e.text(string(w.finish[:w.finishLen]))
+	e.Text(string(w.detail[:w.detailLen]))
+	e.Text(string(w.finish[:w.finishLen]))
 }
 
 func (d *decoder) worst() (w worstOne) {
-	w.score, w.excess, w.start = d.float(), d.float(), d.instant()
-	outcome := d.uvarint()
-	w.missed = d.uvarint()
-	w.attempts = int(min(d.uvarint(), math.MaxInt32))
+	w.score, w.excess, w.start = d.Float(), d.Float(), d.instant()
+	outcome := d.Uvarint()
+	w.missed = d.Uvarint()
+	w.attempts = int(min(d.Uvarint(), math.MaxInt32))
 	for _, v := range w.s.fields() {
-		if *v = d.varint(); *v < -1 || *v > maxOffset {
-			d.fail(errors.New("bad worst request"))
+		if *v = d.Varint(); *v < -1 || *v > maxOffset {
+			d.Fail(errors.New("bad worst request"))
 		}
 	}
-	w.detailLen = copy(w.detail[:], d.text())
-	w.finishLen = copy(w.finish[:], d.text())
+	w.detailLen = copy(w.detail[:], d.Text())
+	w.finishLen = copy(w.finish[:], d.Text())
 	w.outcome = Outcome(min(outcome, math.MaxUint8))
 	if !w.outcome.Valid() || !(w.score >= 0) || math.IsInf(w.score, 0) || math.IsInf(w.excess, 0) {
-		d.fail(errors.New("bad worst request"))
+		d.Fail(errors.New("bad worst request"))
 	}
 	return w
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goodputkit/goodputkit/internal/wire"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -89,9 +90,9 @@ func TestBinaryRefusesBooksThatDoNotClose(t *testing.T) {
 		spoil(&s.classes[0].books)
 		e := encoder{}
 		e.class(&s.classes[0])
-		d := decoder{b: e}
+		d := decoder{wire.NewDecoder(e.Encoder)}
 		d.class(a)
-		assert.Error(t, d.err, name)
+		assert.Error(t, d.Err(), name)
 	}
 }
 

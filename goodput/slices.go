@@ -215,18 +215,18 @@ func (s *timeSlices) appendBinary(b []byte) []byte {
 var errSlices = errors.New("damaged time slices")
 
 func (s *timeSlices) decode(d *decoder) {
-	width, lo, n := d.uvarint(), d.varint(), d.uvarint()
-	if d.err != nil {
+	width, lo, n := d.Uvarint(), d.Varint(), d.Uvarint()
+	if !d.OK() {
 		return
 	}
 	power := width / firstWidth
 	switch {
 	case power == 0 || width%firstWidth != 0 || power&(power-1) != 0 || width > math.MaxInt64:
-		d.fail(errSlices)
+		d.Fail(errSlices)
 	case n > maxSlices || lo < math.MinInt64/int64(width) || lo > math.MaxInt64/int64(width)-maxSlices:
-		d.fail(errSlices)
+		d.Fail(errSlices)
 	}
-	if !d.room(n, s.stride()) { // a count takes at least a byte
+	if !d.Room(n, s.stride()) { // a count takes at least a byte
 		return
 	}
 	s.width, s.lo, s.n = int64(width), lo, int(n)
@@ -238,7 +238,7 @@ func (s *timeSlices) decode(d *decoder) {
 		for i := range counts {
 			counts[i] = d.count()
 			if totals[i] += counts[i]; totals[i] > maxCounted {
-				d.fail(errCounted)
+				d.Fail(errCounted)
 				return
 			}
 		}
@@ -247,7 +247,7 @@ func (s *timeSlices) decode(d *decoder) {
 		}
 		sums := s.sums[row*3*s.series:][:3*s.series]
 		for i := range sums {
-			sums[i] = d.float()
+			sums[i] = d.Float()
 		}
 	}
 }

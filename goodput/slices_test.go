@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/internal/wire"
 )
 
 // plainSlices counts by instant, and adds up on request: what timeSlices has to agree with.
@@ -73,12 +75,11 @@ func TestTimeSlices(t *testing.T) {
 		requireLikePlain(t, p, s)
 		assert.LessOrEqual(t, cap(s.counts), maxSlices*s.stride())
 
-		var d decoder
-		d.b = s.appendBinary(nil)
+		d := decoder{wire.NewDecoder(s.appendBinary(nil))}
 		back := newSlices(anchor, 2, 1)
 		back.decode(&d)
-		require.NoError(t, d.err)
-		assert.Zero(t, d.left())
+		require.NoError(t, d.Err())
+		assert.Zero(t, d.Left())
 		requireLikePlain(t, p, back)
 	}
 }

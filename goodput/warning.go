@@ -104,18 +104,7 @@ func (r *Report) undefinedWarning(o ObjectiveResult) error {
 	if _, seen := r.Percentiles[string(slo.TTFT)]; !seen && !m.Custom() {
 		who = fmt.Sprintf("none of %d successes had a token event (was nothing streamed?), so none has a %s", successes, m)
 	}
-	what := "each counts as a miss of"
-	switch r.SLO.Undefined[m] {
-	case slo.UndefinedHolds:
-		what = "each counts as within"
-	case slo.UndefinedExcluded:
-		what = "each is left out of"
-	case "":
-		if m == slo.TPOT || m == slo.ITL || m == slo.Speed {
-			what = "an answer of one token counts as within, any other as a miss of"
-		}
-	}
-	return fmt.Errorf("%w: %s; %s %s", ErrUndefined, who, what, o.Objective)
+	return fmt.Errorf("%w: %s; %s %s", ErrUndefined, who, r.SLO.Undefined[m].Words(m), o.Objective)
 }
 
 func (n *Notes) warnings() (w []error) {

@@ -28,6 +28,20 @@ const (
 	UndefinedExcluded UndefinedRule = "excluded" // leaves the objective's share, decides nothing about good
 )
 
+// Words say what becomes of requests that succeeded and have no value of m, up to where the objective is named: "each counts as a
+// miss of".
+func (r UndefinedRule) Words(m Metric) string {
+	switch {
+	case r == UndefinedHolds:
+		return "each counts as within"
+	case r == UndefinedExcluded:
+		return "each is left out of"
+	case r == "" && (m == TPOT || m == ITL || m == Speed):
+		return "an answer of one token counts as within, any other as a miss of"
+	}
+	return "each counts as a miss of"
+}
+
 func (r UndefinedRule) check() error {
 	switch r {
 	case UndefinedHolds, UndefinedMisses, UndefinedExcluded:

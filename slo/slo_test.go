@@ -184,3 +184,17 @@ func TestUnmarshalLeavesNoOldRule(t *testing.T) {
 	require.NoError(t, s.UnmarshalText([]byte("tpot p95 < 50ms")))
 	assert.Nil(t, s.Undefined)
 }
+
+func TestWordsOfTheRules(t *testing.T) {
+	for _, c := range []struct {
+		rule UndefinedRule
+		m    Metric
+		want string
+	}{
+		{"", TTFT, "each counts as a miss of"}, {"", TPOT, "an answer of one token counts as within, any other as a miss of"},
+		{"", "x_score", "each counts as a miss of"}, {UndefinedMisses, Speed, "each counts as a miss of"},
+		{UndefinedHolds, ITL, "each counts as within"}, {UndefinedExcluded, TTFO, "each is left out of"},
+	} {
+		require.Equal(t, c.want, c.rule.Words(c.m))
+	}
+}

@@ -1,13 +1,13 @@
 package monitor
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/wire"
 )
 
 const encodingMagic = "gpm\x01"
@@ -17,42 +17,42 @@ const encodingMagic = "gpm\x01"
 // takes at most 8 bytes, and one where nothing was. Its error is nil unless something was counted more than 2⁵⁴ times.
 func (m *Monitor) MarshalBinary() ([]byte, error) {
 	s := m.snapshot()
-	e := encoder(encodingMagic)
-	e.text(m.Fingerprint())
-	e.uvarint(uint64(s.now))
-	e.uvarint(uint64(s.since))
+	e := encoder{wire.Encoder(encodingMagic)}
+	e.Text(m.Fingerprint())
+	e.Uvarint(uint64(s.now))
+	e.Uvarint(uint64(s.since))
 	for i := range s.watched {
 		e.ring(&s.watched[i], s.now)
 	}
-	e.uvarint(uint64(len(s.classes)))
+	e.Uvarint(uint64(len(s.classes)))
 	for _, c := range s.classes {
 		if most(c.total) > maxCounted {
 			return nil, fmt.Errorf("monitor: %w", errCounted)
 		}
-		e.text(c.name)
+		e.Text(c.name)
 		for _, n := range c.total {
-			e.uvarint(n)
+			e.Uvarint(n)
 		}
 		for i := range c.rings {
 			e.ring(&c.rings[i], s.now)
 		}
 	}
-	e.uvarint(uint64(len(s.alerts)))
+	e.Uvarint(uint64(len(s.alerts)))
 	for i := range s.alerts {
 		a := &s.alerts[i]
-		e.text(a.g.name)
-		e.text(a.o.text)
-		e.uvarint(math.Float64bits(a.rule.Budget))
-		e.uvarint(uint64(a.rule.Long))
-		e.uvarint(uint64(a.rule.Short))
+		e.Text(a.g.name)
+		e.Text(a.o.text)
+		e.Uvarint(math.Float64bits(a.rule.Budget))
+		e.Uvarint(uint64(a.rule.Long))
+		e.Uvarint(uint64(a.rule.Short))
 		open := uint64(0)
 		if a.open {
 			open = 1
 		}
-		e.uvarint(uint64(a.state)<<1 | open)
-		e.uvarint(uint64(a.since))
+		e.Uvarint(uint64(a.state)<<1 | open)
+		e.Uvarint(uint64(a.since))
 	}
-	return e, nil
+	return e.Encoder, nil
 }
 
 // UnmarshalBinary takes over what another monitor has encoded, that of the process before this one. It is for a monitor
@@ -96,47 +96,47 @@ func (m *Monitor) decode(data []byte) (*snapshot, error) {
 	if len(data) < len(encodingMagic) || string(data[:len(encodingMagic)]) != encodingMagic {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrEncoding, encodingMagic)
 	}
-	d := &decoder{b: data[len(encodingMagic):]}
-	if x, y := m.Fingerprint(), d.text(64); d.err == nil && x != y {
+	d := &decoder{wire.NewDecoder(data[len(encodingMagic):])}
+	if x, y := m.Fingerprint(), d.Text(); d.OK() && x != y {
 		return nil, fmt.Errorf("%w: the SLOs differ (fingerprints %s and %.16q)", ErrMerge, x, y)
 	}
 	s := &snapshot{now: d.instant(), since: d.instant()}
 	if s.since > s.now {
-		d.fail(errors.New("it began after it ended"))
+		d.Fail(errors.New("it began after it ended"))
 	}
 	s.watched = d.rings(1, s.now)
 	for i := range s.watched {
 		for _, p := range s.watched[i].pages {
 			if most(p.vals) > uint64(s.watched[i].width) {
-				d.fail(errors.New("more was watched than there was time"))
+				d.Fail(errors.New("more was watched than there was time"))
 			}
 		}
 	}
 	had := map[string]bool{}
-	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+	for n := d.Uvarint(); n > 0 && d.OK(); n-- {
 		c := d.class(m, s.now)
 		if had[c.name] {
-			d.fail(fmt.Errorf("class %.40q twice", c.name))
+			d.Fail(fmt.Errorf("class %.40q twice", c.name))
 		}
 		had[c.name] = true
 		s.classes = append(s.classes, c)
 	}
-	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+	for n := d.Uvarint(); n > 0 && d.OK(); n-- {
 		d.alert(m, s)
 	}
-	if d.err == nil && len(d.b) > 0 {
-		d.fail(fmt.Errorf("%d bytes too many", len(d.b)))
+	if d.OK() && d.Left() > 0 {
+		d.Fail(fmt.Errorf("%d bytes too many", d.Left()))
 	}
-	if d.err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrEncoding, d.err)
+	if !d.OK() {
+		return nil, fmt.Errorf("%w: %w", ErrEncoding, d.Err())
 	}
 	return s, nil
 }
 
 func (d *decoder) class(m *Monitor, now int64) *class {
-	name := d.text(1 << 10)
-	if name == "" {
-		d.fail(errors.New("a class without a name"))
+	name := d.Text()
+	if name == "" || len(name) > 1<<10 {
+		d.Fail(errors.New("a class without a name, or with one of more than 1 KiB"))
 	}
 	g := m.groups[0]
 	for _, own := range m.groups[1:] {
@@ -144,18 +144,16 @@ func (d *decoder) class(m *Monitor, now int64) *class {
 			g = own
 		}
 	}
-	if !d.room(uint64(g.cols())) {
+	if !d.Room(uint64(g.cols()), 1) {
 		return &class{}
 	}
 	c := newClass(name, g)
 	for i := range c.total {
-		if c.total[i] = d.uvarint(); c.total[i] > maxCounted {
-			d.fail(errCounted)
-		}
+		c.total[i] = d.Count(maxCounted, errCounted)
 	}
 	c.rings = d.rings(g.ringCols(), now)
-	if d.err == nil && !c.closes() {
-		d.fail(fmt.Errorf("the books of class %.40q do not close", name))
+	if d.OK() && !c.closes() {
+		d.Fail(fmt.Errorf("the books of class %.40q do not close", name))
 	}
 	return c
 }
@@ -193,13 +191,13 @@ func (c *class) closes() bool {
 
 // alert takes one of the alerts that m has, and leaves out any other.
 func (d *decoder) alert(m *Monitor, s *snapshot) {
-	name, text := d.text(1<<10), d.text(1<<10)
-	rule := Rule{Budget: math.Float64frombits(d.uvarint()), Long: time.Duration(d.uvarint()), Short: time.Duration(d.uvarint())}
-	state, since := d.uvarint(), d.instant()
+	name, text := d.Text(), d.Text()
+	rule := Rule{Budget: math.Float64frombits(d.Uvarint()), Long: time.Duration(d.Uvarint()), Short: time.Duration(d.Uvarint())}
+	state, since := d.Uvarint(), d.instant()
 	if state>>1 > uint64(NoData) || since > s.now {
-		d.fail(errors.New("bad alert"))
+		d.Fail(errors.New("bad alert"))
 	}
-	if d.err != nil || len(s.alerts) > len(m.alerts) {
+	if !d.OK() || len(s.alerts) > len(m.alerts) {
 		return
 	}
 	for _, g := range m.groups {
@@ -211,15 +209,7 @@ func (d *decoder) alert(m *Monitor, s *snapshot) {
 	}
 }
 
-// encoder appends to itself.
-type encoder []byte
-
-func (e *encoder) uvarint(v uint64) { *e = binary.AppendUvarint(*e, v) }
-
-func (e *encoder) text(s string) {
-	e.uvarint(uint64(len(s)))
-	*e = append(*e, s...)
-}
+type encoder struct{ wire.Encoder }
 
 // ring writes the pages that are not too old to be read: their number, and of each its own and its counts.
 func (e *encoder) ring(r *ring, now int64) {
@@ -230,68 +220,20 @@ func (e *encoder) ring(r *ring, now int64) {
 			live = append(live, p)
 		}
 	}
-	e.uvarint(uint64(len(live)))
+	e.Uvarint(uint64(len(live)))
 	for _, p := range live {
-		e.uvarint(uint64(p.no))
+		e.Uvarint(uint64(p.no))
 		for _, n := range p.vals {
-			e.uvarint(n)
+			e.Uvarint(n)
 		}
 	}
 }
 
-// A decoder takes an encoding apart. After an error it returns zeros.
-type decoder struct {
-	b   []byte
-	err error
-}
-
-func (d *decoder) fail(err error) {
-	if d.err == nil {
-		d.err, d.b = err, nil
-	}
-}
-
-var errShort = errors.New("cut short")
-
-// room reports whether n more bytes can come, and fails where not.
-func (d *decoder) room(n uint64) bool {
-	if d.err == nil && n > uint64(len(d.b)) {
-		d.fail(errShort)
-	}
-	return d.err == nil
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.fail(errShort)
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
+type decoder struct{ wire.Decoder }
 
 // instant is a Unix time between 1970 and 2200, ns.
 func (d *decoder) instant() int64 {
-	v := d.uvarint()
-	if v > uint64(230*365*24*time.Hour) {
-		d.fail(errors.New("bad instant"))
-		return 0
-	}
-	return int64(v)
-}
-
-func (d *decoder) text(most uint64) string {
-	n := d.uvarint()
-	if n > most {
-		d.fail(errors.New("a text that is too long"))
-	}
-	if !d.room(n) {
-		return ""
-	}
-	s := string(d.b[:n])
-	d.b = d.b[n:]
-	return s
+	return int64(d.Count(uint64(230*365*24*time.Hour), errors.New("bad instant")))
 }
 
 func (d *decoder) rings(cols int, now int64) (all [len(layout)]ring) {
@@ -300,22 +242,22 @@ func (d *decoder) rings(cols int, now int64) (all [len(layout)]ring) {
 		r := &all[i]
 		newest := floorDiv(floorDiv(now, r.width), pageSlots)
 		ahead := floorDiv(floorDiv(now+int64(maxSkew), r.width), pageSlots) // of a merged one's clock
-		for n := d.uvarint(); n > 0 && d.err == nil; n-- {
-			no := d.uvarint()
+		for n := d.Uvarint(); n > 0 && d.OK(); n-- {
+			no := d.Uvarint()
 			if no > uint64(ahead) || int64(no) <= newest-r.n {
-				d.fail(errors.New("slots of another time"))
+				d.Fail(errors.New("slots of another time"))
 			}
-			if !d.room(uint64(pageSlots * cols)) { // a count takes at least a byte
+			if !d.Room(uint64(pageSlots*cols), 1) { // a count takes at least a byte
 				return all
 			}
 			p := r.page(int64(no))
 			if p.vals != nil {
-				d.fail(errors.New("slots twice"))
+				d.Fail(errors.New("slots twice"))
 				return all
 			}
 			p.no, p.vals = int64(no), make([]uint64, pageSlots*cols)
 			for k := range p.vals {
-				p.vals[k] = d.uvarint()
+				p.vals[k] = d.Uvarint()
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/goodputkit/goodputkit/goodput"
-	"github.com/goodputkit/goodputkit/slo"
 )
 
 // undefinedWarning says for how many successes since counting began there is no value of an objective's metric, and what became
@@ -18,18 +17,8 @@ func (r *reading) undefinedWarning(g *group, o *objective) string {
 	if len(r.m.groups) > 1 {
 		who = g.name + ": "
 	}
-	m, what := o.Metric, "each counts as a miss of"
-	switch g.slo.Undefined[m] {
-	case slo.UndefinedHolds:
-		what = "each counts as within"
-	case slo.UndefinedExcluded:
-		what = "each is left out of"
-	case "":
-		if m == slo.TPOT || m == slo.ITL || m == slo.Speed {
-			what = "an answer of one token counts as within, any other as a miss of"
-		}
-	}
-	return fmt.Sprintf("%s%v: %d of %d successes have no %s; %s %s", who, goodput.ErrUndefined, undefined, successes, m, what, o.text)
+	return fmt.Sprintf("%s%v: %d of %d successes have no %s; %s %s", who, goodput.ErrUndefined, undefined, successes, o.Metric,
+		g.slo.Undefined[o.Metric].Words(o.Metric), o.text)
 }
 
 // undefined is of how many successes since counting began the rule for undefined values decided an objective.
