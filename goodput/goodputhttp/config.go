@@ -22,7 +22,7 @@ func (f SinkFunc) Observe(r *goodput.Record) { f(r) }
 
 // Config says what is made of requests. Only one has to be there: a Sink or a Monitor.
 type Config struct {
-	// Sink gets the records.
+	// Sink gets the records; [Tee] makes one of several.
 	Sink Sink
 
 	// Monitor hears of each request when it begins, so that one that hangs is bad at its deadline and not when it ends, if it
@@ -51,9 +51,7 @@ type Config struct {
 }
 
 func (c *Config) check(who string) {
-	if m, ok := c.Sink.(*monitor.Monitor); ok && (c.Monitor == nil || c.Monitor == m) {
-		c.Sink, c.Monitor = nil, m
-	}
+	c.Sink, c.Monitor = take(c.Sink, c.Monitor)
 	if c.Sink == nil && c.Monitor == nil {
 		panic("goodputhttp: " + who + ": the Config has neither a Sink nor a Monitor: nobody would get the records")
 	}

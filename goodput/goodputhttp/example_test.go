@@ -1,13 +1,16 @@
 package goodputhttp_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/goodput/goodputhttp"
+	"github.com/goodputkit/goodputkit/goodput/monitor"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -81,4 +84,28 @@ func ExampleTallyOf() {
 	r := acc.Report()
 	fmt.Println(r.Flow.InputTokens, r.Flow.OutputTokens)
 	// Output: 12 3
+}
+
+// One middleware feeds the live counts, a report, and a file of records for later questions.
+func ExampleTee() {
+	promise := slo.MustParse("e2e p95 < 800ms, error_rate < 1%")
+	m, err := monitor.New(promise)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	acc := goodput.NewAccumulator(promise)
+	var text bytes.Buffer // or a file
+	file, err := goodput.NewRecordWriter(&text, goodput.RecordsHeader{Start: time.Now(), SLO: promise})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	records := goodputhttp.SinkFunc(func(r *goodput.Record) { _ = file.Write(r) }) // Close says what went wrong
+	service := goodputhttp.NewMiddleware(goodputhttp.Config{Sink: goodputhttp.Tee(m, acc, records)}).Handler(http.NotFoundHandler())
+	service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	err = file.Close(goodput.RecordsFooter{Complete: true})
+
+	fmt.Println(m.State().Windows[0].Offered, acc.Report().Offered, bytes.Count(text.Bytes(), []byte(`"client_error"`)), err)
+	// Output: 1 1 1 <nil>
 }

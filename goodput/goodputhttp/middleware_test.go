@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/goodput/monitor"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -578,12 +579,37 @@ func TestConfigIsChecked(t *testing.T) {
 // A monitor that is given as the sink is told once.
 func TestMonitorAsSink(t *testing.T) {
 	m := newMonitor(t, "e2e p95 < 1s")
-	for _, c := range []Config{{Sink: m}, {Sink: m, Monitor: m}} {
-		NewMiddleware(c).Handler(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	for _, c := range []Config{{Sink: m}, {Sink: m, Monitor: m}, {Sink: Tee(m)}, {Sink: Tee(m, m), Monitor: m}} {
+		NewMiddleware(c).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			require.EqualValues(t, 1, m.State().InFlight)
+		})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 	}
 	w, err := m.Window(time.Minute)
 	require.NoError(t, err)
-	require.EqualValues(t, []uint64{2, 2}, []uint64{w.Offered, w.Ended})
+	require.EqualValues(t, []uint64{4, 4}, []uint64{w.Offered, w.Ended})
+}
+
+// Each of several sinks gets each record once, whatever the others do; a second monitor hears of the ends.
+func TestTee(t *testing.T) {
+	var said []string
+	sink := func(name string) Sink {
+		return SinkFunc(func(r *goodput.Record) { said = append(said, name) })
+	}
+	m, second := newMonitor(t, "e2e p95 < 1s"), newMonitor(t, "e2e p95 < 1s")
+	all := Tee(sink("a"), m, Tee(sink("b"), SinkFunc(func(*goodput.Record) { panic("c") })), second, sink("d"))
+	h := NewMiddleware(Config{Sink: all}).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		require.EqualValues(t, 1, m.State().InFlight)
+		require.Zero(t, second.State().InFlight)
+	}))
+	require.PanicsWithValue(t, "c", func() { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)) })
+	require.Equal(t, []string{"a", "b", "d"}, said)
+	for _, m := range []*monitor.Monitor{m, second} {
+		w, err := m.Window(time.Minute)
+		require.NoError(t, err)
+		require.EqualValues(t, []uint64{1, 1}, []uint64{w.Offered, w.Ended})
+	}
+	require.PanicsWithValue(t, "goodputhttp: Tee: a sink is nil", func() { Tee(m, nil) })
+	require.Panics(t, func() { NewMiddleware(Config{Sink: Tee()}) }, "nobody would get the records")
 }
 
 // What a handler or what it left behind does after its request is over changes no record.
