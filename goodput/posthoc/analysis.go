@@ -136,23 +136,27 @@ func (st *Study) analysis(r *goodput.Report) *Analysis {
 // view is what is seen of a population, whose counts at scale 1 are those of its report.
 func (st *Study) view(r *goodput.Report, p *population, tightest scale) View {
 	v := View{SLO: p.slo, Offered: r.Offered, Surface: p.surface.surface(r.Offered, r.WindowS), Tightest: boundOf(tightest, r.Offered)}
-	for _, s := range st.steps {
-		step := Step{Scale: s.float(), Good: p.good.upTo(s), GoodputRPS: rate(p.flow.upTo(s), r.WindowS),
-			TokenGoodputTPS: rate(p.flowTokens.upTo(s), r.WindowS), Holds: r.Offered > 0 && s >= tightest}
+	good, flow, tokens := p.good.upTo(st.steps), p.flow.upTo(st.steps), p.flowTokens.upTo(st.steps)
+	for i, s := range st.steps {
+		step := Step{Scale: s.float(), Good: good[i], GoodputRPS: rate(flow[i], r.WindowS),
+			TokenGoodputTPS: rate(tokens[i], r.WindowS), Holds: r.Offered > 0 && s >= tightest}
 		step.Attainment = share(step.Good, r.Offered)
-		for i := range p.objectives {
-			step.Objectives = append(step.Objectives, p.share(i, s, r))
-		}
 		v.Curve = append(v.Curve, step)
+	}
+	for i := range p.objectives {
+		for k, s := range p.shares(i, st.steps, good, r) {
+			v.Curve[k].Objectives = append(v.Curve[k].Objectives, s)
+		}
 	}
 	target := slo.Objective{Metric: slo.Attainment, Threshold: slo.Threshold{Limit: st.attainment}}
 	v.Attains = boundOf(p.good.reach(func(n uint64) bool { return target.Reached(n, r.Offered) }), r.Offered)
 	for i := range p.objectives {
 		o, n := p.slo.Objectives[i], p.n(i, r)
-		t := Tightest{Objective: o, Bound: boundOf(p.reach(i, r), n)}
+		at := p.reach(i, r)
+		t := Tightest{Objective: o, Bound: boundOf(at, n)}
 		if n == 0 {
 			v.Tightest = Bound{NoData, math.NaN()}
-		} else if at := p.reach(i, r); at < never {
+		} else if at < never {
 			t.At = at.objective(o)
 		}
 		v.Objectives = append(v.Objectives, t)
@@ -165,20 +169,25 @@ func (p *population) n(i int, r *goodput.Report) uint64 { return r.Offered - p.o
 
 func failed(r *goodput.Report) uint64 { return r.Offered - r.Outcomes[goodput.Success] }
 
-// share is an objective's at a scale.
-func (p *population) share(i int, s scale, r *goodput.Report) Share {
-	o := p.slo.Objectives[i]
-	v := Share{N: p.n(i, r), Scales: true}
+// shares are an objective's at each step, where so many are good.
+func (p *population) shares(i int, steps []scale, good []uint64, r *goodput.Report) (all []Share) {
+	o, n := p.slo.Objectives[i], p.n(i, r)
+	var counted []uint64
 	switch o.Metric {
 	case slo.ErrorRate:
-		v.Count, v.Scales = failed(r), false
 	case slo.Attainment:
-		v.Count = p.good.upTo(s)
+		counted = good
 	default:
-		v.Count = p.objectives[i].within.upTo(s)
+		counted = p.objectives[i].within.upTo(steps)
 	}
-	v.Share, v.Holds = share(v.Count, v.N), o.Reached(v.Count, v.N)
-	return v
+	for k := range steps {
+		count := failed(r)
+		if counted != nil {
+			count = counted[k]
+		}
+		all = append(all, Share{N: n, Count: count, Share: share(count, n), Holds: o.Reached(count, n), Scales: counted != nil})
+	}
+	return all
 }
 
 // reach is the least scale at which the sample meets an objective.

@@ -100,9 +100,43 @@ func times(v int64, a, b uint64, most int64) int64 {
 	return int64(min(max(q, uint64(min(v, 1))), top))
 }
 
-// least is the least scale at which holds; once it does, it does at every greater one.
-func least(holds func(scale) bool) scale {
-	return scale(sort.Search(scales, func(i int) bool { return holds(scale(i)) }))
+// near is a scale close to f; which one matters to nobody but least.
+func near(f float64) scale {
+	switch {
+	case !(f > MinScale): // NaN too
+		return 0
+	case f >= MaxScale:
+		return never - 1
+	}
+	decade := int(math.Log10(f / MinScale))
+	digits := math.Ceil(f / MinScale * 1000 / math.Pow10(decade))
+	return min(max(scale(decade*perDecade+int(digits)-1000), 0), never-1)
+}
+
+// least is the least scale at which holds; once it does, it does at every greater one. It is looked for from a guess outwards, so that
+// a good one takes two questions.
+func least(guess scale, holds func(scale) bool) scale {
+	lo, hi := scale(-1), never // holds at hi if at any, and not at lo
+	if holds(guess) {
+		hi = guess
+		for at, step := guess-1, scale(1); at >= 0; at, step = at-step, 2*step {
+			if !holds(at) {
+				lo = at
+				break
+			}
+			hi = at
+		}
+	} else {
+		lo = guess
+		for at, step := guess+1, scale(1); at < never; at, step = at+step, 2*step {
+			if holds(at) {
+				hi = at
+				break
+			}
+			lo = at
+		}
+	}
+	return lo + 1 + scale(sort.Search(int(hi-lo)-1, func(i int) bool { return holds(lo + 1 + scale(i)) }))
 }
 
 // Scaled is s with every threshold on one request at a scale, as the figures of this package are counted. Fixed before the
@@ -183,16 +217,21 @@ func (c *counts) walk(f func(s scale, upTo uint64) bool) {
 	}
 }
 
-// upTo is how many have s or a lower scale as their least.
-func (c *counts) upTo(s scale) (n uint64) {
+// upTo is, for each of some scales in order, how many have that or a lower one as their least.
+func (c *counts) upTo(steps []scale) []uint64 {
+	all := make([]uint64, len(steps))
+	i, last := 0, uint64(0)
 	c.walk(func(at scale, sum uint64) bool {
-		if at > s {
-			return false
+		for ; i < len(steps) && steps[i] < at; i++ {
+			all[i] = last
 		}
-		n = sum
-		return true
+		last = sum
+		return i < len(steps)
 	})
-	return n
+	for ; i < len(steps); i++ {
+		all[i] = last
+	}
+	return all
 }
 
 // reach is the least scale at which enough have theirs; never where not all of them are enough.

@@ -275,10 +275,20 @@ func leastFor(v *goodput.Values, o slo.Objective, rule slo.UndefinedRule) (at sc
 	if _, excluded := v.Holds(o, rule); excluded {
 		return never, true
 	}
-	return least(func(s scale) bool {
+	holds := func(s scale) bool {
 		holds, _ := v.Holds(s.objective(o), rule)
 		return holds
-	}), false
+	}
+	x, ok := v.Value(o.Metric)
+	switch limit := o.Threshold.Limit + o.Threshold.PerToken*float64(v.OutputTokens()); {
+	case ok && (o.Metric.HigherIsBetter() || limit < 0): // where the threshold is divided by the scale
+		return least(near(limit/x), holds), false
+	case ok:
+		return least(near(x/limit), holds), false
+	case holds(0): // the rule for undefined values decides, whatever the threshold
+		return 0, false
+	}
+	return never, false
 }
 
 // merge adds the counts of p's like.
