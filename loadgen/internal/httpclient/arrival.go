@@ -81,6 +81,9 @@ func (b *arrivingBody) arrival() (time.Time, bool) {
 // Close closes the body. The connection may serve another request from then on, and is not to hold on to this one.
 func (b *arrivingBody) Close() error {
 	err := b.ReadCloser.Close()
-	b.of.conn.attempt.CompareAndSwap(b.of, nil)
+	b.of.leave()
+	if c := b.of.pooled.Swap(nil); c != nil {
+		c.free()
+	}
 	return err
 }

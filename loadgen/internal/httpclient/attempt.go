@@ -29,8 +29,9 @@ type attempt struct {
 	reused    atomic.Bool  // the connection had been there before
 	answered  atomic.Bool
 
-	conn    *reader      // of its connection, which says when its answer came; nil: none does
-	arrival atomic.Int64 // when the last of it came: ns since the epoch; 0: nobody knows
+	pooled  atomic.Pointer[conn] // its connection until its body is closed, where that is a pool's
+	conn    *reader              // of its connection, which says when its answer came; nil: none does
+	arrival atomic.Int64         // when the last of it came: ns since the epoch; 0: nobody knows
 	body    arrivingBody
 }
 
@@ -92,6 +93,11 @@ func (a *attempt) watch(all bool) context.Context {
 }
 
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
+	a.connection(stampedOf(info.Conn), info.Reused || isAhead(info.Conn))
+}
+
+// connection hears of its connection: of what says when bytes come, and whether it had been there before.
+func (a *attempt) connection(stamps *reader, reused bool) {
 	d := time.Since(a.begin)
 	if a.tries++; a.tries > 1 { // net/http repeats it after all: one without a body of which the server has taken nothing
 		a.trace.Attempt()
@@ -101,16 +107,22 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	}
 	a.asked.Store(0)
 	a.got.Store(int64(d))
-	if a.conn = stampedOf(info.Conn); a.conn != nil {
-		a.conn.attempt.Store(a)
+	if a.conn = stamps; stamps != nil {
+		stamps.attempt.Store(a)
 	}
-	reused := info.Reused || isAhead(info.Conn)
 	a.reused.Store(reused)
 	if a.connected != nil {
 		a.connected()
 	}
 	a.trace.Connection(reused)
 	a.trace.Phase(loadgen.PhaseWait, d)
+}
+
+// leave has its connection forget it.
+func (a *attempt) leave() {
+	if a.conn != nil {
+		a.conn.attempt.CompareAndSwap(a, nil)
+	}
 }
 
 func (a *attempt) wroteRequest(info httptrace.WroteRequestInfo) {

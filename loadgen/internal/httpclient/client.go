@@ -37,12 +37,15 @@ func New(o Options) *Client {
 	}
 	if o.Client == nil {
 		c.dialer = newDialer(o.HTTP2, !o.NoKernelTime && !o.HTTP2) // of a shared connection a read is not one request's
-		rt.first = newTransport(c.dialer.dial, c.dialer.dialTLS, o.HTTP2)
-		again := newTransport(c.dialer.dialNew, c.dialer.dialTLSNew, o.HTTP2)
-		again.MaxIdleConnsPerHost = -1 // it neither has nor keeps an idle connection
-		rt.again = again
+		d := c.dialer                                              // what is sent again neither has nor keeps an idle connection
 		if o.HTTP2 {
 			rt.queue = newQueue()
+			rt.first = newTransport(d.dial, d.dialTLS, true)
+			again := newTransport(d.dialNew, d.dialTLSNew, true)
+			again.MaxIdleConnsPerHost = -1
+			rt.again = again
+		} else {
+			rt.first, rt.again = newPool(d.dial, d.dialTLS, true), newPool(d.dialNew, d.dialTLSNew, false)
 		}
 	} else {
 		c.http = *o.Client
@@ -195,7 +198,7 @@ func (o *once) attempt(rt http.RoundTripper, req *http.Request, a *attempt) (*ht
 	resp, err := rt.RoundTrip(out)
 	if resp != nil {
 		resp.Request = req
-		if a.conn != nil {
+		if a.conn != nil || a.pooled.Load() != nil {
 			a.body = arrivingBody{resp.Body, a}
 			resp.Body = &a.body
 		}

@@ -1,0 +1,293 @@
+package httpclient
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// pool sends requests over HTTP/1.1, each on a connection that it has to itself: the one that became idle last, else a new
+// one, unless another becomes idle before that is open. So does http.Transport, which takes a tenth of what a short request
+// costs for it, and sends some requests again. A pool repeats nothing.
+type pool struct {
+	transport *http.Transport // opens the connections
+	keeps     bool            // those that are idle
+
+	mu      sync.Mutex
+	origins map[origin]*connections
+	closing bool        // there was no request since CloseIdleConnections
+	sweeper *time.Timer // nil: there is nothing to look for
+}
+
+// origin is where a connection goes to: the scheme and the host of a URL.
+type origin struct{ scheme, host string }
+
+// connections are those to one origin that serve no request, and the requests without a connection.
+type connections struct {
+	idle    []*conn
+	waiting list.List // of *wanted
+}
+
+// conn is a connection of a pool's.
+type conn struct {
+	*http.ClientConn
+	pool   *pool
+	to     origin
+	net    net.Conn
+	stamps *reader // says when bytes came; nil: nothing does
+	reused bool    // it has served a request, or was opened ahead
+	sweeps int     // that have seen it idle
+}
+
+// wanted is a connection that a request waits for.
+type wanted struct {
+	to    origin
+	place *list.Element // in the list; nil: there is a connection or an error in got, or the request is gone
+	got   chan found    // has room for one
+}
+
+type found struct {
+	*conn
+	err error
+}
+
+// Idle connections are looked at each sweepEvery, and closed when mostIdle of these have seen them so: after 90 to 135 s.
+const (
+	sweepEvery = 45 * time.Second
+	mostIdle   = 3
+)
+
+// dialed is where the context in which a connection is opened has room for it.
+type dialed struct{}
+
+func newPool(dial, dialTLS dialFunc, keeps bool) *pool {
+	noted := func(dial dialFunc) dialFunc {
+		return func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dial(ctx, network, addr)
+			if to, ok := ctx.Value(dialed{}).(*net.Conn); ok {
+				*to = c
+			}
+			return c, err
+		}
+	}
+	p := &pool{transport: newTransport(noted(dial), noted(dialTLS), false), keeps: keeps, origins: map[origin]*connections{}}
+	if !keeps {
+		p.transport.MaxIdleConnsPerHost = -1
+	}
+	return p
+}
+
+// RoundTrip sends a request of an attempt's.
+func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	if a == nil || !plainHost(req.URL.Host) { // which net/http alone knows what to do with
+		return p.transport.RoundTrip(req)
+	}
+	c, err := p.take(ctx, origin{req.URL.Scheme, req.URL.Host})
+	if err == nil {
+		a.connection(c.stamps, c.reused)
+		c.reused = true
+		var resp *http.Response
+		if resp, err = c.RoundTrip(req); err == nil {
+			a.pooled.Store(c)
+			return resp, nil
+		}
+		a.leave()
+		c.free()
+		err = plain(err)
+	}
+	if req.Body != nil {
+		req.Body.Close()
+	}
+	return nil, err
+}
+
+// plainHost says that a URL's host is a name in ASCII, or an address.
+func plainHost(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// plain is err without the words that http.Transport takes off too.
+func plain(err error) error {
+	if strings.HasPrefix(err.Error(), "net/http: Transport failed to read from server: ") {
+		for u := err; u != nil; u = errors.Unwrap(u) {
+			if !strings.HasPrefix(u.Error(), "net/http: ") {
+				return u
+			}
+		}
+	}
+	return err
+}
+
+// take is a connection for a request.
+func (p *pool) take(ctx context.Context, to origin) (*conn, error) {
+	p.mu.Lock()
+	p.closing = false
+	cs := p.of(to)
+	for n := len(cs.idle); n > 0; n = len(cs.idle) {
+		c := cs.idle[n-1]
+		cs.idle[n-1], cs.idle = nil, cs.idle[:n-1]
+		if c.Err() == nil {
+			p.mu.Unlock()
+			return c, nil
+		}
+	}
+	w := &wanted{to: to, got: make(chan found, 1)}
+	w.place = cs.waiting.PushBack(w)
+	p.mu.Unlock()
+	return p.wait(ctx, w)
+}
+
+// wait has a connection opened for a request, and waits for that or any other. It is opened for others where the request has
+// another one, and for nobody where the request is gone.
+func (p *pool) wait(ctx context.Context, w *wanted) (*conn, error) {
+	opening, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer stop()
+		c, err := p.open(opening, w.to)
+		if p.give(w, found{c, err}) || err != nil {
+			return
+		}
+		c.free()
+	}()
+	select {
+	case f := <-w.got:
+		return f.conn, f.err
+	case <-ctx.Done():
+		stop()
+		if !p.give(w, found{}) {
+			if f := <-w.got; f.err == nil {
+				f.free()
+			}
+		}
+		return nil, context.Cause(ctx)
+	}
+}
+
+// open opens a connection.
+func (p *pool) open(ctx context.Context, to origin) (*conn, error) {
+	c := &conn{pool: p, to: to}
+	addr := to.host
+	if i := strings.LastIndexByte(addr, ':'); i < 0 || addr[len(addr)-1] == ']' {
+		addr += ":" // the scheme's port
+	}
+	var err error
+	if c.ClientConn, err = p.transport.NewClientConn(context.WithValue(ctx, dialed{}, &c.net), to.scheme, addr); err != nil {
+		return nil, err
+	}
+	c.reused, c.stamps = isAhead(c.net), stampedOf(c.net)
+	return c, nil
+}
+
+// give gives f to the request that wants it, unless it has got something before.
+func (p *pool) give(w *wanted, f found) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.giveLocked(w, f)
+}
+
+func (p *pool) giveLocked(w *wanted, f found) bool {
+	if w.place == nil {
+		return false
+	}
+	p.of(w.to).waiting.Remove(w.place)
+	w.place = nil
+	w.got <- f
+	return true
+}
+
+// free says that c serves no request. It is the next one's, unless it is closed, or about to be.
+func (c *conn) free() {
+	if c.Available() == 0 {
+		return
+	}
+	p := c.pool
+	p.mu.Lock()
+	cs := p.of(c.to)
+	first := cs.waiting.Front()
+	closing := first == nil && (p.closing || !p.keeps)
+	switch {
+	case first != nil:
+		p.giveLocked(first.Value.(*wanted), found{conn: c})
+	case !closing:
+		c.sweeps = 0
+		cs.idle = append(cs.idle, c)
+	}
+	p.mu.Unlock()
+	if closing {
+		c.Close()
+	}
+}
+
+// of is the connections to an origin. The lock is held.
+func (p *pool) of(to origin) *connections {
+	cs := p.origins[to]
+	if cs == nil {
+		cs = &connections{}
+		p.origins[to] = cs
+		if p.sweeper == nil {
+			p.sweeper = time.AfterFunc(sweepEvery, p.sweep)
+		}
+	}
+	return cs
+}
+
+// sweep closes what has been idle for long, and forgets the origins that nobody has to do with.
+func (p *pool) sweep() {
+	p.closeIdle(func(c *conn) bool {
+		c.sweeps++
+		return c.sweeps >= mostIdle || c.Err() != nil
+	}, func() {
+		if p.sweeper = nil; len(p.origins) > 0 {
+			p.sweeper = time.AfterFunc(sweepEvery, p.sweep)
+		}
+	})
+}
+
+// CloseIdleConnections closes the connections that serve no request, and those that will not, until there is a request again.
+func (p *pool) CloseIdleConnections() {
+	p.transport.CloseIdleConnections()
+	p.closeIdle(func(*conn) bool { return true }, func() {
+		p.closing = true
+		if len(p.origins) == 0 && p.sweeper != nil {
+			p.sweeper.Stop()
+			p.sweeper = nil
+		}
+	})
+}
+
+// closeIdle closes the idle connections that old names, and then, with the lock, does rest.
+func (p *pool) closeIdle(old func(*conn) bool, rest func()) {
+	var all []*conn
+	p.mu.Lock()
+	for to, cs := range p.origins {
+		kept := cs.idle[:0]
+		for _, c := range cs.idle {
+			if old(c) {
+				all = append(all, c)
+			} else {
+				kept = append(kept, c)
+			}
+		}
+		clear(cs.idle[len(kept):])
+		if cs.idle = kept; len(kept) == 0 && cs.waiting.Len() == 0 {
+			delete(p.origins, to)
+		}
+	}
+	rest()
+	p.mu.Unlock()
+	for _, c := range all {
+		c.Close()
+	}
+}
