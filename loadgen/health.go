@@ -58,14 +58,10 @@ const (
 // lags is a client's own lag: from when a request could have been sent to when it was. Waiting for a place in flight is
 // not its fault, and not in here; it is in the lag of each record.
 type lags struct {
-	values          *percentile.Recorder // s
-	waits           *percentile.Recorder // of those that waited for a place in flight, s
-	due, sent       time.Time            // when the last request could have been sent, and when it was
-	exhausted, over uint64               // dropped for lack of a descriptor or a port, and at the limit of requests in flight
-}
-
-func newLags(start time.Time) lags {
-	return lags{values: percentile.NewRecorder(), waits: percentile.NewRecorder(), due: start, sent: start}
+	values          percentile.Digest // s
+	waits           percentile.Digest // of those that waited for a place in flight, s
+	due, sent       time.Time         // when the last request could have been sent, and when it was
+	exhausted, over uint64            // dropped for lack of a descriptor or a port, and at the limit of requests in flight
 }
 
 // add counts a request, and says how late it was sent, in s; NaN: it was not.
@@ -100,7 +96,7 @@ func later(a, b time.Time) time.Time {
 // loadResult is what was asked for, and what the limit of requests in flight held back.
 func (t *tally) loadResult() *goodput.Load {
 	p := t.plan
-	return &goodput.Load{Plan: t.load, Closed: p.Arrivals == nil, MaxInFlight: p.MaxInFlight, Wait: percentilesOf(t.lags.waits)}
+	return &goodput.Load{Plan: t.load, Closed: p.Arrivals == nil, MaxInFlight: p.MaxInFlight, Wait: percentilesOf(&t.lags.waits)}
 }
 
 // tightest is the tightest threshold on one of these metrics, in s; +Inf: there is none.
@@ -141,11 +137,12 @@ func (j judge) over(v, suspect, invalid float64, reason string, args ...any) {
 
 // health is the client's condition over the whole run, which took so long.
 func (t *tally) health(took time.Duration) *goodput.ClientHealth {
+	t.times.Lock()
+	defer t.times.Unlock()
 	l := &t.lags
-	values := l.values.Snapshot()
 	h := &goodput.ClientHealth{
 		Verdict: goodput.Valid, Offered: t.offered, Sent: t.sent - l.exhausted, Retried: t.retried,
-		LagP50: values.Quantile(0.5), LagP99: values.Quantile(0.99), LagMax: values.Max(),
+		LagP50: l.values.Quantile(0.5), LagP99: l.values.Quantile(0.99), LagMax: l.values.Max(),
 		Network: t.network.result(), Load: t.loadResult(), InFlight: t.flight.result(took, t.plan.Concurrency),
 	}
 	j := judge{h}
@@ -167,7 +164,7 @@ func (t *tally) health(took time.Duration) *goodput.ClientHealth {
 	}
 	j.flight(&t.flight)
 	if !t.desc.OpensEach {
-		j.connections(uint64(t.flight.most), t.network.failed.Load(), tightest(t.plan, slo.TTFT, slo.TTFO, slo.E2E, slo.Lag))
+		j.connections(uint64(t.flight.most), t.network.failed, tightest(t.plan, slo.TTFT, slo.TTFO, slo.E2E, slo.Lag))
 	}
 	if m := t.machine; m != nil {
 		least := tightest(t.plan, slo.TTFT, slo.TTFO, slo.ITL, slo.E2E, slo.Lag)

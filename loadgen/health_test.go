@@ -34,11 +34,9 @@ func TestHealthThresholds(t *testing.T) {
 	opens := func(opened, reused, failed uint64, connect, tls time.Duration) func(*tally) { // of at most 10 in flight
 		return func(t *tally) {
 			t.flight.most = 10
-			t.network.opened.Store(opened)
-			t.network.reused.Store(reused)
-			t.network.failed.Store(failed)
-			t.network.times[PhaseConnect].add(connect)
-			t.network.times[PhaseTLS].add(tls)
+			t.network.opened, t.network.reused, t.network.failed = opened, reused, failed
+			t.network.times[PhaseConnect].Add(connect.Seconds())
+			t.network.times[PhaseTLS].Add(tls.Seconds())
 		}
 	}
 	each := func(t *tally) {

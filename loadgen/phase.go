@@ -1,8 +1,6 @@
 package loadgen
 
 import (
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -52,19 +50,9 @@ func (t *Trace) Connection(reused bool) {
 
 // network is what the ways of a run's requests come to.
 type network struct {
-	opened, reused atomic.Uint64
-	failed         atomic.Uint64          // of them those that were no success: many a failure costs its connection
-	times          [phases + 1]phaseTimes // the last: from the first byte to the first token
-}
-
-type phaseTimes struct {
-	once   sync.Once // most runs have no use for all of them
-	values *percentile.Recorder
-}
-
-func (p *phaseTimes) add(d time.Duration) {
-	p.once.Do(func() { p.values = percentile.NewRecorder() })
-	p.values.Add(d.Seconds())
+	opened, reused uint64
+	failed         uint64                        // of them those that were no success: many a failure costs its connection
+	times          [phases + 1]percentile.Digest // s; the last: from the first byte to the first token
 }
 
 // add counts a request's way; nil: there was none.
@@ -73,40 +61,38 @@ func (n *network) add(w *ways, r *goodput.Record) {
 		return
 	}
 	if w.reuse {
-		n.reused.Add(1)
+		n.reused++
 	} else {
-		n.opened.Add(1)
+		n.opened++
 	}
 	if r.Outcome != goodput.Success && r.Outcome != goodput.Empty {
-		n.failed.Add(1)
+		n.failed++
 	}
 	for p, told := range w.told {
 		if told {
-			n.times[p].add(w.took[p])
+			n.times[p].Add(w.took[p].Seconds())
 		}
 	}
 	if w.told[PhaseFirstByte] && len(r.Tokens) > 0 && r.Attempts <= 1 {
-		n.times[phases].add(max(0, r.Tokens[0].At-r.Sent-w.took[PhaseWait]-w.took[PhaseWrite]-w.took[PhaseFirstByte]))
+		n.times[phases].Add(max(0, r.Tokens[0].At-r.Sent-w.took[PhaseWait]-w.took[PhaseWrite]-w.took[PhaseFirstByte]).Seconds())
 	}
 }
 
 // result is what there was; nil: no target told.
 func (n *network) result() *goodput.Network {
-	w := &goodput.Network{Opened: n.opened.Load(), Reused: n.reused.Load()}
+	w := &goodput.Network{Opened: n.opened, Reused: n.reused}
 	if w.Opened+w.Reused == 0 {
 		return nil
 	}
 	for p, to := range []*goodput.PhaseTimes{&w.Wait, &w.DNS, &w.Connect, &w.TLS, &w.Write, &w.FirstByte, &w.FirstToken} {
-		if v := n.times[p].values; v != nil {
-			*to = percentilesOf(v)
-		}
+		*to = percentilesOf(&n.times[p])
 	}
 	return w
 }
 
 // percentilesOf are those of what was recorded, in s; zero: nothing was.
-func percentilesOf(v *percentile.Recorder) (t goodput.PhaseTimes) {
-	if d := v.Snapshot(); d.Count() > 0 {
+func percentilesOf(d *percentile.Digest) (t goodput.PhaseTimes) {
+	if d.Count() > 0 {
 		t = goodput.PhaseTimes{N: d.Count(), P50: d.Quantile(0.5), P99: d.Quantile(0.99), Max: d.Max()}
 	}
 	return t

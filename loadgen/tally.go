@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +36,8 @@ type tally struct {
 	asked, counted                uint64    // input tokens where both are known
 	lags                          lags
 	flight                        flight
-	machine                       *machine // the client's process and host; nil: in virtual time, or nobody looks
+	machine                       *machine   // the client's process and host; nil: in virtual time, or nobody looks
+	times                         sync.Mutex // guards the lags' values, and what follows, outside of the Book's lock
 	network                       network
 	spool                         *spool                // what the file is written into; nil: straight into the plan's writer
 	leftOut                       atomic.Uint64         // records that found it full
@@ -43,7 +45,7 @@ type tally struct {
 }
 
 func newTally(p *Plan, d Description, load string, start time.Time) (*tally, error) {
-	t := &tally{plan: p, desc: d, load: load, start: start, lags: newLags(start), flight: flight{at: start}}
+	t := &tally{plan: p, desc: d, load: load, start: start, lags: lags{due: start, sent: start}, flight: flight{at: start}}
 	if p.Progress != nil {
 		t.judge = goodput.NewJudge(p.SLO, p.Classes)
 	}
@@ -197,10 +199,12 @@ func (o observer) observe(r *goodput.Record) {
 		o.acc.Observe(r)
 	}
 	t := o.t
+	t.times.Lock()
 	if !math.IsNaN(o.lag) {
 		t.lags.values.Add(o.lag)
 	}
 	t.network.add(o.ways, r)
+	t.times.Unlock()
 	if t.judge != nil && t.judge.Good(r) {
 		t.good.Add(1)
 	}

@@ -1,6 +1,7 @@
 package httptarget
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -99,7 +100,7 @@ func refuse(field, format string, args ...any) error {
 // New is a target for the service that c describes. It connects to nothing yet. Its error is a *ConfigError, which names
 // the field that cannot be meant.
 func New(c Config) (*Target, error) {
-	t := &Target{c: c, header: http.Header{}}
+	t := &Target{c: c}
 	switch {
 	case c.Request != nil && (c.Method != "" || len(c.Header) > 0 || c.Body != nil):
 		return nil, refuse("Request", "makes the whole request: Method, Header and Body have no meaning beside it")
@@ -134,9 +135,15 @@ func New(c Config) (*Target, error) {
 	if _, err := http.NewRequest(t.c.Method, "http://h/", nil); err != nil {
 		return nil, refuse("Method", "%q is no method", c.Method)
 	}
-	var err error
-	if t.host, err = httpclient.Header(t.header, c.Header); err != nil {
+	h := http.Header{}
+	host, err := httpclient.Header(h, c.Header)
+	if err != nil {
 		return nil, &ConfigError{"Header", err}
+	}
+	t.same = &http.Request{Method: t.c.Method, URL: t.url, Host: host, Header: h}
+	if len(c.Body) > 0 {
+		t.payload = c.Body
+		t.same.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.Body)), nil }
 	}
 	if t.c.MaxBody == 0 {
 		t.c.MaxBody = defaultMaxBody

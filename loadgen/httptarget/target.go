@@ -1,7 +1,6 @@
 package httptarget
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +17,9 @@ import (
 // Target puts requests on one service. Any number of them may go on at once. New makes one.
 type Target struct {
 	c       Config
-	url     *url.URL // nil: Request knows
-	header  http.Header
-	host    string
+	url     *url.URL      // nil: Request knows
+	same    *http.Request // each time, but for the payload
+	payload []byte        // its body; nil: none
 	client  *httpclient.Client
 	buffers sync.Pool // of *[bufSize]byte
 }
@@ -39,13 +38,18 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 	if err != nil {
 		return err
 	}
-	resp, err := t.client.Do(ctx, r, trace)
+	var resp *http.Response
+	if r == t.same {
+		resp, err = t.client.Send(ctx, r, t.payload, trace)
+	} else {
+		resp, err = t.client.Do(ctx, r, trace)
+	}
 	if err != nil {
 		return lost(ctx, err, r)
 	}
 	defer resp.Body.Close()
 	a := &answer{c: &t.c, req: r, resp: resp, trace: trace}
-	if r.Header.Get("Accept-Encoding") == "" {
+	if len(r.Header["Accept-Encoding"]) == 0 || r.Header["Accept-Encoding"][0] == "" {
 		a.body = httpclient.NewBody(resp, trace)
 	} else {
 		a.body = httpclient.NewRawBody(resp, trace)
@@ -75,13 +79,7 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 // request is the next request.
 func (t *Target) request(ctx context.Context, req *loadgen.Request) (*http.Request, error) {
 	if t.c.Request == nil {
-		r := &http.Request{Method: t.c.Method, URL: t.url, Host: t.host, Header: t.client.Header(t.header)}
-		if len(t.c.Body) > 0 {
-			r.ContentLength = int64(len(t.c.Body))
-			r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(t.c.Body)), nil }
-			r.Body, _ = r.GetBody()
-		}
-		return r, nil
+		return t.same, nil
 	}
 	r, err := t.c.Request(ctx, req)
 	var named *loadgen.OutcomeError

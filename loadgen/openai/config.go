@@ -80,11 +80,13 @@ func New(c Config) (*Target, error) {
 	}
 	c.NoStream = c.NoStream || endpoint == Embeddings
 	t := &Target{endpoint: endpoint, stream: !c.NoStream, model: c.Model, redact: newRedactor(c, u)}
-	if t.header, t.host, err = header(c, u); err != nil {
+	h, host, err := header(c, u)
+	if err != nil {
 		return nil, err
 	}
 	u.User = nil
 	t.url = u
+	t.request = &http.Request{Method: http.MethodPost, URL: u, Host: host, Header: h}
 	if t.fields, err = fields(c, endpoint); err != nil {
 		return nil, err
 	}

@@ -1,11 +1,9 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"sync"
@@ -20,8 +18,7 @@ type Target struct {
 	endpoint Endpoint
 	model    string
 	stream   bool
-	header   http.Header
-	host     string
+	request  *http.Request              // but for its body
 	fields   map[string]json.RawMessage // of every request's body
 	fixed    []byte                     // the same, joined
 	client   *httpclient.Client
@@ -41,7 +38,7 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 	if err != nil {
 		return err
 	}
-	resp, err := t.client.Do(ctx, t.request(q.body), trace)
+	resp, err := t.client.Send(ctx, t.request, q.body, trace)
 	if err != nil {
 		return t.redact.Lost(ctx, err, q.body)
 	}
@@ -67,22 +64,6 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 		trace.EndAt(a.end)
 	}
 	return t.redact.Lost(ctx, err, q.body)
-}
-
-// request is the one with that body. It is put together away from Do, in whose frame a request would lie for as long as its
-// answer takes to come, once for each stream.
-//
-//go:noinline
-func (t *Target) request(body []byte) *http.Request {
-	return &http.Request{
-		Method:        http.MethodPost,
-		URL:           t.url,
-		Host:          t.host,
-		Header:        t.client.Header(t.header),
-		Body:          io.NopCloser(bytes.NewReader(body)),
-		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
-		ContentLength: int64(len(body)),
-	}
 }
 
 // Describe says that the target yields tokens, but for embeddings, and, where nothing is streamed, that no one sees them

@@ -1,6 +1,7 @@
 package httpclient
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,48 +17,71 @@ import (
 // context, which knows the trace.
 type attempt struct {
 	context.Context
-	broken    atomic.Bool // the request's body was not to be had
-	trace     *loadgen.Trace
-	hooks     httptrace.ClientTrace
+	trace    *loadgen.Trace
+	begin    time.Time
+	tries    int          // connections that it had
+	got      atomic.Int64 // when it had its connection, and had been written: ns since begin
+	wrote    atomic.Int64 // and 1: 0 is not yet
+	reused   atomic.Bool  // the connection had been there before
+	answered atomic.Bool
+	broken   atomic.Bool // the request's body was not to be had
+	payload  bytes.Reader
+
 	connected func()        // is to hear that there is a connection; nil: nobody is
 	given     chan struct{} // closed: it was given one; nil: it is not to be shared
 	asked     atomic.Int32  // how often it was told that one is looked for, since
-	begin     time.Time
-	tries     int          // connections that it had
-	got       atomic.Int64 // when it had its connection, and had been written: ns since begin
-	wrote     atomic.Int64 // and 1: 0 is not yet
-	reused    atomic.Bool  // the connection had been there before
-	answered  atomic.Bool
 
-	pooled  atomic.Pointer[conn] // its connection until its body is closed, where that is a pool's
-	conn    *reader              // of its connection, which says when its answer came; nil: none does
-	arrival atomic.Int64         // when the last of it came: ns since the epoch; 0: nobody knows
+	alone   bool                                  // nobody else wants to hear of its connection
+	hooks   atomic.Pointer[httptrace.ClientTrace] // of its connection, where that is a pool's
+	pooled  atomic.Pointer[conn]                  // that connection, until its answer's body is closed
+	conn    *reader                               // of its connection, which says when its answer came; nil: none does
+	arrival atomic.Int64                          // when the last of it came: ns since the epoch; 0: nobody knows
 	body    arrivingBody
+	in      Body
 }
 
 func newAttempt(ctx context.Context, trace *loadgen.Trace) *attempt {
 	return &attempt{Context: ctx, trace: trace, begin: time.Now()}
 }
 
-// Value knows the trace, with no context around the other one for it alone.
+// Value knows the trace and the hooks, with no context around the other one for them alone.
 func (a *attempt) Value(key any) any {
 	switch key {
 	case traceKey{}:
 		return a.trace
 	case attemptKey{}:
 		return a
+	case hooksKey:
+		if h := a.hooks.Load(); h != nil {
+			return h
+		}
 	}
 	return a.Context.Value(key)
+}
+
+// hooksKey is where package httptrace has a context's hooks.
+var hooksKey = func() any {
+	var asked asked
+	httptrace.ContextClientTrace(&asked)
+	return asked.key
+}()
+
+// asked is a context that notes what it was asked for.
+type asked struct {
+	context.Context
+	key any
+}
+
+func (c *asked) Value(key any) any {
+	c.key = key
+	return nil
 }
 
 // attemptKey is where an attempt's context has the attempt.
 type attemptKey struct{}
 
 // share has the attempt share its connection with others.
-func (a *attempt) share() {
-	a.given = make(chan struct{})
-	a.hooks.GetConn = a.getConn
-}
+func (a *attempt) share() { a.given = make(chan struct{}) }
 
 // getConn hears that net/http looks for a connection. Where it has found one, it says so once more before gotConn.
 func (a *attempt) getConn(string) { a.asked.Add(1) }
@@ -75,10 +99,13 @@ func (a *attempt) has() bool {
 	}
 }
 
-// watch is the attempt's context. all: the connections are opened by a transport that tells nobody else how long it took.
+// watch is the attempt's context for a transport of net/http's. all: the connections are opened by one that tells nobody else
+// how long it took.
 func (a *attempt) watch(all bool) context.Context {
-	h := &a.hooks
-	h.GotConn, h.WroteRequest, h.GotFirstResponseByte = a.gotConn, a.wroteRequest, a.firstByte
+	h := &httptrace.ClientTrace{GotConn: a.gotConn, WroteRequest: a.wroteRequest, GotFirstResponseByte: a.firstByte}
+	if a.given != nil {
+		h.GetConn = a.getConn
+	}
 	if all {
 		watchDial(h, a.trace)
 		var begin atomic.Int64

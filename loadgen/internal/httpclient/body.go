@@ -33,6 +33,9 @@ type Body struct {
 // NewBody is the body of resp, decoded where it is gzip. It tells trace of the first byte.
 func NewBody(resp *http.Response, trace *loadgen.Trace) *Body {
 	in := NewRawBody(resp, trace)
+	if resp.Header["Content-Encoding"] == nil {
+		return in
+	}
 	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
 	case "gzip", "x-gzip":
@@ -45,8 +48,14 @@ func NewBody(resp *http.Response, trace *loadgen.Trace) *Body {
 
 // NewRawBody is the body of resp as it came, encoded or not.
 func NewRawBody(resp *http.Response, trace *loadgen.Trace) *Body {
-	in := &Body{body: resp.Body, trace: trace}
-	in.from, _ = resp.Body.(*arrivingBody)
+	from, _ := resp.Body.(*arrivingBody)
+	var in *Body
+	if from != nil {
+		in = &from.of.in
+	} else {
+		in = new(Body)
+	}
+	*in = Body{body: resp.Body, from: from, trace: trace}
 	in.plain = wire{in}
 	return in
 }

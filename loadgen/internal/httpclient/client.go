@@ -1,10 +1,12 @@
 package httpclient
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 
 	"github.com/goodputkit/goodputkit/loadgen"
@@ -71,9 +73,32 @@ func New(o Options) *Client {
 // It is sent a second time, on a new connection, where the first was a kept-alive one that the server had closed; for
 // that a body needs its GetBody. The error, a *url.Error that does not say the URL, is that of the last attempt.
 func (c *Client) Do(ctx context.Context, req *http.Request, trace *loadgen.Trace) (*http.Response, error) {
+	return c.send(ctx, req, nil, trace)
+}
+
+// Send is Do with payload, which is in memory, as the body; nil: there is none. req itself has none, stays as it is, and can be
+// sent any number of times.
+func (c *Client) Send(ctx context.Context, req *http.Request, payload []byte, trace *loadgen.Trace) (*http.Response, error) {
+	if !c.direct(req) {
+		req = req.WithContext(ctx)
+		if c.dialer == nil { // what is the caller's may change it
+			req.Header = req.Header.Clone()
+		}
+		if payload != nil {
+			req.Body, req.ContentLength = memory(payload), int64(len(payload))
+			req.GetBody = func() (io.ReadCloser, error) { return memory(payload), nil }
+		}
+	}
+	return c.send(ctx, req, payload, trace)
+}
+
+// direct says that http.Client would only copy what there is.
+func (c *Client) direct(req *http.Request) bool { return c.plain != nil && req.URL.User == nil }
+
+func (c *Client) send(ctx context.Context, req *http.Request, payload []byte, trace *loadgen.Trace) (*http.Response, error) {
 	trace.Sent()
-	if c.plain != nil && req.URL.User == nil { // http.Client would only copy what there is
-		resp, err := c.plain.send(ctx, req, trace)
+	if c.direct(req) {
+		resp, err := c.plain.send(ctx, req, payload, trace)
 		if err != nil {
 			err = &url.Error{Op: req.Method, Err: err}
 		}
@@ -87,13 +112,8 @@ func (c *Client) Do(ctx context.Context, req *http.Request, trace *loadgen.Trace
 	return resp, err
 }
 
-// Header is h for one more request: a copy where the caller's client could change it. net/http's own transport does not.
-func (c *Client) Header(h http.Header) http.Header {
-	if c.dialer == nil {
-		return h.Clone()
-	}
-	return h
-}
+// memory is a body that net/http knows to be in memory.
+func memory(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
 
 // OpensEach says that the caller's transport is to keep no connection.
 func (c *Client) OpensEach() bool {
@@ -127,11 +147,11 @@ type once struct {
 
 func (o *once) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
-	return o.send(ctx, req, traceOf(ctx))
+	return o.send(ctx, req, nil, traceOf(ctx))
 }
 
-// send sends req, which ctx ends.
-func (o *once) send(ctx context.Context, req *http.Request, trace *loadgen.Trace) (*http.Response, error) {
+// send sends req, which ctx ends, with payload as its body if that is not nil.
+func (o *once) send(ctx context.Context, req *http.Request, payload []byte, trace *loadgen.Trace) (*http.Response, error) {
 	a := newAttempt(ctx, trace)
 	if o.queue != nil {
 		connected, err := o.queue.wait(ctx)
@@ -145,14 +165,14 @@ func (o *once) send(ctx context.Context, req *http.Request, trace *loadgen.Trace
 		a.share()
 		defer connected()
 	}
-	resp, err := o.attempt(o.first, req, a)
+	resp, err := o.attempt(o.first, req, payload, a)
 	if err != nil && ctx.Err() == nil && a.stale(err) && !a.broken.Load() {
 		if body, ok := repeated(req); ok {
 			trace.Attempt()
 			req = req.WithContext(ctx)
 			req.Body = body
 			a = newAttempt(ctx, trace)
-			resp, err = o.attempt(o.again, req, a)
+			resp, err = o.attempt(o.again, req, payload, a)
 		}
 	}
 	if err != nil && a.broken.Load() {
@@ -180,25 +200,37 @@ func repeated(req *http.Request) (body io.ReadCloser, ok bool) {
 	return body, err == nil
 }
 
-func (o *once) attempt(rt http.RoundTripper, req *http.Request, a *attempt) (*http.Response, error) {
-	out := req.WithContext(a.watch(o.callers))
+func (o *once) attempt(rt http.RoundTripper, req *http.Request, payload []byte, a *attempt) (*http.Response, error) {
+	ctx := context.Context(a)
+	if _, ok := rt.(*pool); !ok || httptrace.ContextClientTrace(a.Context) != nil || hooksKey == nil {
+		ctx = a.watch(o.callers)
+	} else {
+		a.alone = true
+	}
+	out := req.WithContext(ctx)
+	again := req.GetBody
 	out.GetBody = nil // without which net/http cannot send a body twice
-	if out.Body == nil || out.Body == http.NoBody {
-		if o.twice(out.Method) { // so it gets one, of nothing
+	switch {
+	case payload != nil:
+		a.payload.Reset(payload)
+		out.Body, out.ContentLength = io.NopCloser(&a.payload), int64(len(payload))
+		again = func() (io.ReadCloser, error) { return memory(payload), nil }
+	case out.Body == nil || out.Body == http.NoBody:
+		if again = nil; !a.alone && o.twice(out.Method) { // so it gets one, of nothing
 			out.Body, out.ContentLength, out.TransferEncoding = nothing{}, 0, []string{"identity"}
 		}
-	} else {
-		if !inMemory(out.Body, out.ContentLength) {
-			out.Body = &givenBody{ReadCloser: out.Body, length: out.ContentLength, broken: &a.broken}
-		}
-		if o.queue != nil && req.GetBody != nil {
-			unread(out, req.GetBody)
-		}
+	case !inMemory(out.Body, out.ContentLength):
+		out.Body = &givenBody{ReadCloser: out.Body, length: out.ContentLength, broken: &a.broken}
+	}
+	if o.queue != nil && again != nil {
+		unread(out, again)
 	}
 	resp, err := rt.RoundTrip(out)
 	if resp != nil {
-		resp.Request = req
-		if a.conn != nil || a.pooled.Load() != nil {
+		if payload == nil {
+			resp.Request = req
+		}
+		if a.conn != nil {
 			a.body = arrivingBody{resp.Body, a}
 			resp.Body = &a.body
 		}

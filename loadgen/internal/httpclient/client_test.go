@@ -436,8 +436,8 @@ func TestProxies(t *testing.T) {
 	assert.Equal(t, before, http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost)
 	assert.NotNil(t, rt.again.(*http.Transport).Proxy, "the caller's proxy stays")
 	rt = New(Options{}).http.Transport.(*once)
-	assert.Nil(t, rt.first.(*http.Transport).Proxy)
-	assert.Nil(t, rt.again.(*http.Transport).Proxy)
+	assert.Nil(t, rt.first.(*pool).transport.Proxy)
+	assert.Nil(t, rt.again.(*pool).transport.Proxy)
 }
 
 func TestRedirects(t *testing.T) {

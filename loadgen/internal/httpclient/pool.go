@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"time"
@@ -39,9 +40,10 @@ type conn struct {
 	pool   *pool
 	to     origin
 	net    net.Conn
-	stamps *reader // says when bytes came; nil: nothing does
-	reused bool    // it has served a request, or was opened ahead
-	sweeps int     // that have seen it idle
+	reader *reader // whose answer it is reading
+	hooks  httptrace.ClientTrace
+	reused bool // it has served a request, or was opened ahead
+	sweeps int  // that have seen it idle
 }
 
 // wanted is a connection that a request waits for.
@@ -86,12 +88,13 @@ func newPool(dial, dialTLS dialFunc, keeps bool) *pool {
 func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
-	if a == nil || !plainHost(req.URL.Host) { // which net/http alone knows what to do with
+	if a == nil || !a.alone || !plainHost(req.URL.Host) { // which net/http alone knows what to do with
 		return p.transport.RoundTrip(req)
 	}
 	c, err := p.take(ctx, origin{req.URL.Scheme, req.URL.Host})
 	if err == nil {
-		a.connection(c.stamps, c.reused)
+		a.hooks.Store(&c.hooks)
+		a.connection(c.reader, c.reused)
 		c.reused = true
 		var resp *http.Response
 		if resp, err = c.RoundTrip(req); err == nil {
@@ -186,7 +189,21 @@ func (p *pool) open(ctx context.Context, to origin) (*conn, error) {
 	if c.ClientConn, err = p.transport.NewClientConn(context.WithValue(ctx, dialed{}, &c.net), to.scheme, addr); err != nil {
 		return nil, err
 	}
-	c.reused, c.stamps = isAhead(c.net), stampedOf(c.net)
+	if c.reader = stampedOf(c.net); c.reader == nil {
+		c.reader = new(reader) // which does not hear when bytes come
+	}
+	c.reused = isAhead(c.net)
+	// One request after the other: net/http lets none have the connection before the one before was written.
+	c.hooks.WroteRequest = func(info httptrace.WroteRequestInfo) {
+		if a := c.reader.attempt.Load(); a != nil {
+			a.wroteRequest(info)
+		}
+	}
+	c.hooks.GotFirstResponseByte = func() {
+		if a := c.reader.attempt.Load(); a != nil {
+			a.firstByte()
+		}
+	}
 	return c, nil
 }
 
