@@ -54,10 +54,9 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	b.ticks.off, b.mostPending = true, 256
 	b.newCall, b.run = newJob, ctx
 	r.b = b
-	// The requests' context is not ctx's child: a request that ctx itself cancels could be booked before the Book knows
-	// that the run is cut off.
-	r.requests, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	defer r.cancel()
+	// The requests' contexts are not ctx's children: a request that ctx itself cancels could be booked before the Book knows
+	// that the run is cut off. Nor are they one another's siblings, which would wait for one another to come and go.
+	r.requests = context.WithoutCancel(ctx)
 	// The loop waits for its pacer alone, and not for ctx too.
 	defer context.AfterFunc(ctx, r.pace.wake)()
 	unwatch, settle := r.watch(), r.flush()
@@ -81,10 +80,10 @@ type client struct {
 	target   Target
 	b        *Book
 	run      context.Context // cuts the run off
-	requests context.Context // is what requests see
-	cancel   context.CancelFunc
-	booked   sync.WaitGroup // requests that were sent and not booked yet
-	tokens   sync.Pool      // *[]goodput.Token
+	requests context.Context // has what requests see of it
+	cut      bool            // what is in flight has no more time; guarded by b.mu
+	booked   sync.WaitGroup  // requests that were sent and not booked yet
+	tokens   sync.Pool       // *[]goodput.Token
 	workers  workers
 	pace     pacer
 	until    time.Time // how long the loop sleeps; guarded by b.mu
@@ -105,6 +104,32 @@ type job struct {
 	trace  Trace
 	tokens *[]goodput.Token // where the trace's token events stand
 	text   answerText       // of the turn of a session
+
+	mu     sync.Mutex
+	cancel context.CancelFunc // ends its context; nil: there is none yet
+	over   bool               // it is to end
+}
+
+// begin makes the context of what begins.
+func (j *job) begin(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithDeadline(parent, j.call.Deadline)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.over {
+		cancel()
+	}
+	j.cancel = cancel
+	return ctx, cancel
+}
+
+// stop ends its context, also one that is yet to come.
+func (j *job) stop() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.over = true
+	if j.cancel != nil {
+		j.cancel()
+	}
 }
 
 // newJob is the call of a new job, which is its Data.
@@ -143,8 +168,11 @@ func (r *client) attend(now time.Time, most int) (at time.Time, running, behind 
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
 	r.b.advance(now)
-	if cut, ok := r.b.cutoff(); ok && !now.Before(cut) {
-		r.cancel() // also what a late client sends only now
+	if cut, ok := r.b.cutoff(); ok && !now.Before(cut) && !r.cut {
+		r.cut = true // also for what a late client sends only now
+		for c := r.b.running.first; c != nil; c = c.next {
+			c.Data.(*job).stop()
+		}
 	}
 	r.behind = r.startDue(most)
 	for c := r.b.running.first; c != nil && r.b.passed(c, grace); c = r.b.running.first {
@@ -193,6 +221,7 @@ func (r *client) launch(c *Call) *job {
 	r.booked.Add(1)
 	j := c.Data.(*job)
 	j.trace.rec.Start, j.trace.index = c.Start, c.Index
+	j.over = r.cut
 	if j.tokens, _ = r.tokens.Get().(*[]goodput.Token); j.tokens == nil {
 		j.tokens = new([]goodput.Token)
 	}
@@ -206,7 +235,7 @@ func (r *client) launch(c *Call) *job {
 // perform does a request, in a goroutine of its own, and returns the one that the goroutine is to do next, if any: in a
 // closed loop the next of the same worker, which to hand to another goroutine would take longer than to book this one.
 func (r *client) perform(j *job) (next *job) {
-	ctx, cancel := context.WithDeadline(r.requests, j.call.Deadline)
+	ctx, cancel := j.begin(r.requests)
 	entry := time.Now()
 	var err error = errGoexit
 	defer func() { // also when the target ends the goroutine

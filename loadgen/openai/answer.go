@@ -288,6 +288,10 @@ func isLength(reason string) bool { return reason == "length" || reason == "max_
 // verdict is what became of the request, once reading has stopped for the reason stop. The order is that of the
 // project's definitions.
 func (a *answer) verdict(stop error) error {
+	if stop == errDone && a.lengths == 0 && a.reason != "error" { // which is most
+		a.trace.EndAt(a.end)
+		return nil
+	}
 	var found *loadgen.OutcomeError
 	isFound := errors.As(stop, &found)
 	switch {
