@@ -4,8 +4,9 @@
 //
 // The model is [Engine], a state machine without a clock: the same calls give the same tokens at the same nanoseconds.
 // [Params] says what it can do and what its steps cost; [OPT13B] and [OPT13BTP4] are measured ones, their source named.
-// [Replicas] is several engines behind a [Router]: round robin, least load, least predicted TTFT, or one's own. Each of them
-// is a [Model], and a model is driven in three ways:
+// [Replicas] is several engines behind a [Router]: round robin, least load, least predicted TTFT, or one's own.
+// [Disaggregated] is a pool of engines for prompts and one for answers, with a [Transfer] of the KV cache between them. Each
+// of them is a [Model], and a model is driven in three ways:
 //
 //   - [Server] is an http.Handler that speaks the chat completions of OpenAI's API, in real time;
 //   - [Target] is a loadgen.Target in process, in real time or in a testing/synctest bubble;
@@ -33,7 +34,12 @@
 // its cache is full it preempts: it throws a sequence out and computes it again later. Blocks, and what is lost at their
 // ends, are not modelled, nor is the model's context length: the KV cache is the only limit.
 //
-// There is no prefix cache, no speculative decoding, no quantisation, and no parallelism but what the costs contain. A token's text means nothing, words stand in for tokens, and nothing
-// ends before its limit. Tokenizer, HTTP front end and network cost nothing, but for what a real connection to Server
-// takes.
+// Of several engines, each has its queue: a job that a router has given to one stays there, also where another has become
+// idle. A router knows the state of the engines as it is now, which in a real system it learns later. Engines do not fail,
+// start or stop, and never share a network: a prefill engine's link is its own, and what a decode engine receives is not
+// limited. The KV cache of a prompt is transferred when all of it has been computed, not layer by layer.
+//
+// There is no prefix cache, no speculative decoding, no quantisation, and no parallelism but what the costs contain. A
+// token's text means nothing, words stand in for tokens, and nothing ends before its limit. Tokenizer, HTTP front end and
+// network cost nothing, but for what a real connection to Server takes.
 package llmsim

@@ -87,6 +87,7 @@ type Engine struct {
 
 	cancelled bool  // prefills or decodes hold sequences that are gone
 	context   int64 // tokens in the contexts of decodes
+	held      int   // tokens of KV cache, of those reserved, that are not of the batch: see hold
 	events    []Event
 	given     bool // events were given out
 	stats     Stats
@@ -222,7 +223,7 @@ func (e *Engine) run(to time.Duration) {
 // plan has the policy plan the step that begins now and says whether there is one. Nothing changes but the plan.
 func (e *Engine) plan() bool {
 	if e.planned {
-		return true
+		return !e.step.Empty()
 	}
 	if e.cancelled {
 		e.sweep()
@@ -233,12 +234,12 @@ func (e *Engine) plan() bool {
 	s := &e.step
 	s.begin(e)
 	e.policy.Plan(s)
-	if s.Empty() {
+	if s.Empty() && (e.held == 0 || e.stats.Running > 0) {
 		s.bad("nothing in a step, with %d sequences in the batch and %d waiting", e.stats.Running, e.queue.len())
 	}
 	s.end = e.now + e.p.step(s.prompt, s.pairs, s.decodes, s.context)
 	e.planned = true
-	return true
+	return !s.Empty()
 }
 
 // under says whether a step is under way at now, up to which none ends.

@@ -47,7 +47,7 @@ func newPool(what string, engines []Params, router Router, now *time.Duration) (
 		if err != nil {
 			return nil, fmt.Errorf("llmsim: %s: engine %d: %s", what, i, strings.TrimPrefix(err.Error(), "llmsim: "))
 		}
-		p.replicas = append(p.replicas, &Replica{p: params, e: e, now: now})
+		p.replicas = append(p.replicas, &Replica{i: i, p: params, e: e, now: now})
 		p.ordered = p.ordered && params.MaxQueue == 0
 	}
 	return p, nil
@@ -84,7 +84,7 @@ func (p *pool) choose(j Job) (*Replica, error) {
 	if j.Computed < 0 || j.Computed > j.Prompt {
 		return nil, ErrComputed
 	}
-	if !slices.ContainsFunc(p.replicas, func(r *Replica) bool { return r.Fits(j) }) {
+	if !p.fits(j) {
 		return nil, tooLong(j, p.largest())
 	}
 	i := p.route(p.routed, j, p.replicas)
@@ -92,6 +92,11 @@ func (p *pool) choose(j Job) (*Replica, error) {
 		return nil, routedNowhere(p.name, i, len(p.replicas))
 	}
 	return p.replicas[i], nil
+}
+
+// fits says whether one of the engines can run the job.
+func (p *pool) fits(j Job) bool {
+	return slices.ContainsFunc(p.replicas, func(r *Replica) bool { return r.Fits(j) })
 }
 
 // largest is the size of the largest KV cache.

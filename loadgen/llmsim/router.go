@@ -19,6 +19,9 @@ type Router interface {
 // Jobs that come in one instant are routed in order of Rank, after what was cancelled in it. Where the calls come in another
 // order, a Route is asked again for those that come later in the order, with n and the pool as they are for them now. Only
 // where an engine has a MaxQueue the order of the calls counts, for it decides who is refused.
+//
+// An index that is none of the pool's makes Submit fail with ErrRoute. That of a decode pool is asked when a job has long been
+// accepted: there such an index, or that of an engine that the job does not fit, is a panic.
 type Route func(n uint64, j Job, pool []*Replica) int
 
 // RoundRobin gives the engines one job each by turns, and passes over one that is too small for a job.
@@ -80,6 +83,7 @@ func least[T int | time.Duration](pool []*Replica, j Job, value func(*Replica) T
 
 // Replica is an engine of a pool, as a Route sees it in the instant in which a job comes.
 type Replica struct {
+	i   int // in the pool
 	p   Params
 	e   *Engine
 	now *time.Duration // the machine's
