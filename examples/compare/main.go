@@ -17,8 +17,8 @@
 //
 //	go run ./examples/compare a1.jsonl,a2.jsonl,a3.jsonl,a4.jsonl b1.jsonl,b2.jsonl,b3.jsonl,b4.jsonl
 //
-// Each run is a row on standard error as soon as it is over; the comparison goes to standard output, and as JSON to the file
-// of --json. The exit status says what came of it (go run makes 1 of each but 0):
+// Each run is a row on standard error as soon as it is over; the comparison goes to standard output, below the SLO, the loads and
+// what the client says of itself, and as JSON to the file of --json. --html writes a page of it with charts of all runs, and --csv a line for each run. The exit status says what came of it (go run makes 1 of each but 0):
 //
 //	0  one of them has the greater goodput
 //	1  a run or a file failed, or the runs are not of one SLO
@@ -29,7 +29,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -70,15 +69,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprintln(stderr, "compare:", err)
 		return exitUsage
 	}
-	a, b, err := o.reports(ctx, stderr)
+	sides, err := o.reports(ctx, stderr)
 	if err == nil {
 		var c *curve.Comparison
-		if c, err = curve.Compare(a, b); err == nil {
-			fmt.Fprint(stdout, c)
+		if c, err = curve.Compare(sides[0], sides[1]); err == nil {
+			fmt.Fprint(stdout, head(sides), c)
 			if text := sentence(c); text != "" {
 				fmt.Fprintf(stdout, "\n%s\n", text)
 			}
-			if err = o.write(c); err == nil {
+			if err = o.write(c, document(c, sides)); err == nil {
 				return status(c)
 			}
 		}
@@ -106,31 +105,21 @@ func status(c *curve.Comparison) int {
 	return exitUnknown
 }
 
-func (o *options) write(c *curve.Comparison) error {
-	if o.json == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(o.json, append(text, '\n'), 0o600)
-}
-
 // reports are those of all runs of either side.
-func (o *options) reports(ctx context.Context, stderr io.Writer) (a, b []*goodput.Report, err error) {
+func (o *options) reports(ctx context.Context, stderr io.Writer) (sides [2][]*goodput.Report, err error) {
 	if o.files[0] != nil {
-		if a, err = read(o.files[0], "A", stderr); err == nil {
-			b, err = read(o.files[1], "B", stderr)
+		for i, files := range o.files {
+			if sides[i], err = read(files, name(i), stderr); err != nil {
+				return sides, err
+			}
 		}
-		return a, b, err
+		return sides, nil
 	}
-	sides, err := o.sides()
+	both, err := o.sides()
 	if err != nil {
-		return nil, nil, err
+		return sides, err
 	}
-	reports, err := o.byTurns(ctx, sides, stderr)
-	return reports[0], reports[1], err
+	return o.byTurns(ctx, both, stderr)
 }
 
 func read(files []string, side string, stderr io.Writer) (all []*goodput.Report, err error) {

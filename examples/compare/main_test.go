@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -30,8 +31,10 @@ func call(t *testing.T, env map[string]string, args ...string) (status int, stdo
 
 func TestTwoSimulatedEngines(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "comparison.json")
-	status, out, errs := call(t, nil, "--warmup", "10s", "--duration", "20s", "--json", file)
+	page, table := filepath.Join(t.TempDir(), "comparison.html"), filepath.Join(t.TempDir(), "comparison.csv")
+	status, out, errs := call(t, nil, "--warmup", "10s", "--duration", "20s", "--json", file, "--html", page, "--csv", table)
 	assert.Equal(t, exitShown, status, errs)
+	assert.Equal(t, "SLO            tpot p90 < 20ms\nLoad           closed loop of 64\nClient         valid in 8 of 8 runs\n", out[:strings.Index(out, "By goodput")])
 	assert.Contains(t, out, "By goodput     A wins")
 	assert.Contains(t, out, "By throughput  B wins")
 	assert.Contains(t, out, "B does more")
@@ -47,6 +50,39 @@ func TestTwoSimulatedEngines(t *testing.T) {
 	var j struct{ Winner string }
 	require.NoError(t, json.Unmarshal(text, &j))
 	assert.Equal(t, "a", j.Winner)
+	text, err = os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "A has the greater goodput")
+	text, err = os.ReadFile(table)
+	require.NoError(t, err)
+	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, lines, 9)
+	assert.Equal(t, "A 1", lines[1][0])
+	assert.Equal(t, "B 4", lines[8][0])
+}
+
+// Above a comparison of files stands by what they were judged, what they were asked, and which of their clients were not sound.
+func TestTheHeadSaysWhatIsCompared(t *testing.T) {
+	report := func(plan string, v goodput.HealthVerdict, reasons ...string) *goodput.Report {
+		r := goodput.NewAccumulator(slo.MustParse("e2e p90 < 1s"), goodput.WithClasses(slo.Set{"chat": slo.MustParse("ttft p95 < 2s"), "batch": slo.MustParse("e2e p90 < 1s")})).Report()
+		if plan != "" {
+			r.Health = &goodput.ClientHealth{Verdict: v, Reasons: reasons, Load: &goodput.Load{Plan: plan}}
+		}
+		return r
+	}
+	x, y := report("poisson 8/s", goodput.Valid), report("poisson 9/s", goodput.Suspect, "its lag was long\x1b[2J", "and so on")
+	assert.Equal(t, `SLO            e2e p90 < 1s
+               of chat: ttft p95 < 2s
+Load of a      poisson 8/s
+Load of b      poisson 9/s
+Client         not valid in 2 of 4 runs: it may have had a part in the figures
+               suspect in run B 1: its lag was long?[2J; and so on
+               invalid in run B 2
+`, head([2][]*goodput.Report{{x, x}, {y, report("poisson 9/s", goodput.Invalid)}}))
+	nobody := report("", "")
+	assert.Contains(t, head([2][]*goodput.Report{{nobody}, {nobody}}), "Load           nobody said\nClient         nobody measured it\n")
+	assert.Contains(t, head([2][]*goodput.Report{{nobody}, {x}}), "Client         valid in 1 of 2 runs\n")
 }
 
 func TestTooFewRunsSayNothing(t *testing.T) {
@@ -105,7 +141,9 @@ func TestTwoListsOfFiles(t *testing.T) {
 	status, out, _ = call(t, nil, list(a), list(a))
 	assert.Equal(t, exitNotShown, status)
 	assert.Contains(t, out, "no difference shown: 0.995 and 0.995 requests/s")
-	status, _, _ = call(t, nil, a[0], b[0])
+	page := filepath.Join(t.TempDir(), "page.html")
+	status, _, errs = call(t, nil, "--html", page, a[0], b[0])
+	assert.FileExists(t, page, errs)
 	assert.Equal(t, exitUnknown, status, "one run of each")
 
 	status, out, errs = call(t, nil, list(a), written(t, "other", 100, slo.Chat()))

@@ -31,7 +31,8 @@ type options struct {
 	inputTokens  int
 	outputTokens int
 	seed         uint64
-	json         string
+
+	json, html, csv string // files; "": none
 }
 
 // parse reads the command line. Asked for help, it prints that and returns flag.ErrHelp.
@@ -54,6 +55,8 @@ func parse(args []string, getenv func(string) string, help io.Writer) (*options,
 	f.StringVar(&o.models[0], "model-a", getenv("LLM_MODEL"), "of A, in place of LLM_MODEL")
 	f.StringVar(&o.models[1], "model-b", getenv("LLM_MODEL"), "of B, in place of LLM_MODEL")
 	f.StringVar(&o.json, "json", "", "file to write the comparison to")
+	f.StringVar(&o.html, "html", "", "file for a page with the comparison and charts of its runs, which needs no network")
+	f.StringVar(&o.csv, "csv", "", "file for a line for each run")
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		f.SetOutput(help)
@@ -102,7 +105,7 @@ func (o *options) systems(args []string, given map[string]bool) error {
 		return errors.New("one of A and B is a URL and the other is not: runs that were not made by turns are no fair comparison")
 	}
 	for name := range given {
-		if name != "json" {
+		if name != "json" && name != "html" && name != "csv" {
 			return fmt.Errorf("--%s is for runs to be made, and those of files have been", name)
 		}
 	}
