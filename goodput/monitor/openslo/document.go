@@ -53,6 +53,7 @@ const (
 
 	defaultPeriod = monitor.MaxWindow
 	maxObjectName = 63   // of RFC 1123
+	maxDisplayed  = 63   // characters of a displayName, to OpenSLO's own validator
 	maxDocuments  = 1024 // of a file
 	maxKeys       = 256  // of a mapping, since they are told apart in quadratic time
 )
@@ -101,6 +102,9 @@ type objective struct {
 	TargetPercent   *float64  `yaml:"targetPercent,omitempty"`
 	TimeSliceTarget yaml.Node `yaml:"timeSliceTarget,omitempty"`
 	TimeSliceWindow yaml.Node `yaml:"timeSliceWindow,omitempty"`
+	Indicator       yaml.Node `yaml:"indicator,omitempty"` // of a composite SLO, as the next two
+	IndicatorRef    yaml.Node `yaml:"indicatorRef,omitempty"`
+	CompositeWeight yaml.Node `yaml:"compositeWeight,omitempty"`
 }
 
 type indicator struct {

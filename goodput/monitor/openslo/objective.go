@@ -30,6 +30,9 @@ func (f *file) objective(o *object[sloSpec], d *Document) (slo.Objective, string
 	if present(&one.TimeSliceTarget) || present(&one.TimeSliceWindow) {
 		return none, "spec.objectives[0]", fmt.Errorf("there are no time slices where %s are counted", occurrences)
 	}
+	if present(&one.Indicator) || present(&one.IndicatorRef) || present(&one.CompositeWeight) {
+		return none, "spec.objectives[0]", errors.New("it is of a composite SLO: each objective has to be an SLO of its own")
+	}
 	share, field, err := one.share()
 	if err != nil {
 		return none, "spec.objectives[0]." + field, err

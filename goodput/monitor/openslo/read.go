@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -88,7 +89,8 @@ func objects(text []byte) (*file, error) {
 // oneLine is the first of the errors of a document.
 func oneLine(err error) error {
 	if all := (*yaml.TypeError)(nil); errors.As(err, &all) && len(all.Errors) > 0 {
-		return errors.New(all.Errors[0])
+		text, _, _ := strings.Cut(all.Errors[0], " in type openslo.") // the type is this package's own
+		return errors.New(text)
 	}
 	return err
 }
@@ -100,6 +102,9 @@ func kindOf(n *yaml.Node) (string, error) {
 	}
 	if len(n.Content) == 0 || !present(n.Content[0]) {
 		return "", nil
+	}
+	if n.Content[0].Kind != yaml.MappingNode {
+		return "", fmt.Errorf("line %d: an object is a mapping that begins with apiVersion, and each is a YAML document of its own", n.Content[0].Line)
 	}
 	var h header
 	if err := n.Decode(&h); err != nil {

@@ -141,6 +141,9 @@ func TestWhatCannotBeSaidHereIsRefused(t *testing.T) {
 		{"target: 0.95", "target: 0.9500001", "spec.objectives[0].target", "four decimals"},
 		{"target: 0.95", "target: 0.95000000001", "spec.objectives[0].target", "nine decimals"},
 		{"target: 0.95", "target: 0.95\n      timeSliceWindow: 1m", "spec.objectives[0]", "no time slices"},
+		{"target: 0.95", "target: 0.95\n      indicatorRef: first-token", "spec.objectives[0]", "composite"},
+		{"target: 0.95", "target: 0.95\n      compositeWeight: 1", "spec.objectives[0]", "composite"},
+		{"target: 0.95", "target: 0.95\n      indicator: {metadata: {name: x}}", "spec.objectives[0]", "composite"},
 		{"target: 0.99", "target: 0.98", "goodputkit.github.io/objective]", "asks for 99%, and the target is 98%"},
 		{"op: lte", "op: gte", "spec.objectives[0].op", "neither lt nor lte"},
 		{"value: 0.8", "displayName: x", "spec.objectives[0].value", "has one"},
@@ -201,13 +204,14 @@ func TestWhatIsNoOpenSLOIsRefused(t *testing.T) {
 		"more than 256 keys":            keys.String(),
 		"more than 1024 YAML documents": strings.Repeat("---\n", 1100),
 		"longer than":                   foreign + strings.Repeat("#", openslo.MaxFile),
-		"cannot unmarshal !!seq":        "- a\n",
+		"a YAML document of its own":    "- a\n",
 	} {
 		d, err := openslo.Read(strings.NewReader(text))
 		require.ErrorIs(t, err, openslo.ErrSyntax, want)
 		require.ErrorContains(t, err, strings.TrimSpace(want))
 		require.NotContains(t, err.Error(), "s3cr3t")
 		require.NotContains(t, err.Error(), "\n")
+		require.NotContains(t, err.Error(), "type openslo.", "that is of this package alone")
 		require.Zero(t, d)
 	}
 }

@@ -84,7 +84,7 @@ func (d *Document) object(o slo.Objective) object[sloSpec] {
 	name, yes := d.name(o), true
 	share := float64(target(o)) / 1e9
 	out := object[sloSpec]{APIVersion: apiVersion, Kind: kindSLO, Metadata: metadata{
-		Name: name, DisplayName: text,
+		Name: name, DisplayName: displayed(text),
 		Annotations: map[string]string{objectiveNote: text, sloNote: d.SLO.String()},
 	}}
 	if d.SLO.Name != "" {
@@ -105,12 +105,12 @@ func (d *Document) object(o slo.Objective) object[sloSpec] {
 	out.Spec = sloSpec{
 		Description: fmt.Sprintf("Of the requests that the objective is about at least %s%% have to be within it.", percent(target(o))),
 		Service:     d.Service,
-		Indicator: &indicator{metadata{Name: name, DisplayName: text}, sliSpec{
+		Indicator: &indicator{metadata{Name: name, DisplayName: displayed(text)}, sliSpec{
 			RatioMetric: &ratioMetric{Counter: &yes, Good: counter(withinCounter), Total: counter(totalCounter)},
 		}},
 		TimeWindow:      []timeWindow{{Duration: shorthand(d.Period), IsRolling: &yes}},
 		BudgetingMethod: occurrences,
-		Objectives:      []objective{{DisplayName: text, Target: &share}},
+		Objectives:      []objective{{DisplayName: displayed(text), Target: &share}},
 	}
 	return out
 }
@@ -123,6 +123,14 @@ func (d *Document) name(o slo.Objective) string {
 	}
 	sum := sha256.Sum256([]byte(exposition.Label(d.SLO) + "\n" + o.String()))
 	return strings.TrimRight(name[:min(len(name), 40)], "-") + "-" + hex.EncodeToString(sum[:6])
+}
+
+// displayed is a displayName; "", and so none, where the text is longer than one may be.
+func displayed(text string) string {
+	if utf8.RuneCountInString(text) > maxDisplayed {
+		return ""
+	}
+	return text
 }
 
 // percent writes billionths in percent.

@@ -75,6 +75,21 @@ func TestEachObjectiveIsAnSLO(t *testing.T) {
 	}
 }
 
+// A displayName has at most 63 characters to OpenSLO's own validator (OpenSLO/go-sdk, pkg/openslo/v1/objects.go), and a longer objective none.
+func TestDisplayNamesAreShort(t *testing.T) {
+	for text, want := range map[string]any{
+		"x_" + strings.Repeat("n", 53) + " p95 < 1":   "x_" + strings.Repeat("n", 53) + " p95 < 1", // 63
+		"x_" + strings.Repeat("n", 54) + " p95 < 1":   nil,
+		"x_" + strings.Repeat("n", 62) + " p99.9 < 1": nil,
+	} {
+		o := written(t, openslo.Document{SLO: slo.MustParse(text)})[1]
+		require.Equal(t, want, at(t, o, "metadata", "displayName"))
+		require.Equal(t, want, at(t, o, "spec", "indicator", "metadata", "displayName"))
+		require.Equal(t, want, at(t, o, "spec", "objectives", 0, "displayName"))
+		require.Equal(t, text, at(t, o, "metadata", "annotations", "goodputkit.github.io/objective"))
+	}
+}
+
 // The queries are on what the recording rules are computed from.
 func TestTheQueriesAreTheRules(t *testing.T) {
 	s := slo.MustParse("e2e p90 < 1s + 40ms/token, error_rate < 1%")
@@ -204,6 +219,8 @@ func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
 		`Service: "Chat" is no name`:            {SLO: s, Service: "Chat"},
 		"Service: \"" + strings.Repeat("s", 64): {SLO: s, Service: strings.Repeat("s", 64)},
 		`Match: "slo" is no label name`:         {SLO: s, Match: map[string]string{"slo": "x"}},
+		"Match: \"__name__\" is no label name":  {SLO: s, Match: map[string]string{"__name__": "x"}},
+		"the value of a is no UTF-8":            {SLO: s, Match: map[string]string{"a": "\uFFFD"}},
 		"the value of job is no UTF-8":          {SLO: s, Match: map[string]string{"job": "\xff"}},
 		"at most 1048576 are allowed":           {SLO: long},
 	} {
