@@ -96,6 +96,7 @@ func run(args []string, out io.Writer) error {
 		}
 		fmt.Fprintln(out, filepath.Join(*dir, name))
 	}
+	fmt.Fprintf(out, "scrape and evaluate at least every %v, and keep samples for %v\n", rules.ScrapeInterval(), p.Period)
 	for _, b := range rules.Bounds {
 		fmt.Fprintln(out, b)
 	}

@@ -22,6 +22,7 @@ func TestItWritesRulesTestsAndADashboard(t *testing.T) {
 		require.Contains(t, string(text), "chat")
 		require.Contains(t, out.String(), name)
 	}
+	require.Contains(t, out.String(), "scrape and evaluate at least every 1m15s, and keep samples for 720h0m0s\n")
 	file, err := os.Open(filepath.Join(dir, "goodput-openslo.yaml"))
 	require.NoError(t, err)
 	defer file.Close()

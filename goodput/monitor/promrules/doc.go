@@ -5,7 +5,8 @@
 //	rules, err := p.Rules()
 //	os.WriteFile("goodput-rules.yaml", rules.YAML(), 0o644)
 //
-// Where a monitor has several SLOs, [Plans] are theirs, each with the label by which the exported counters tell it from the others.
+// [Plans] are those of a monitor, one for each of its SLOs, each with the label by which the exported counters tell it from the others.
+// [Rules.ScrapeInterval] says how often the series have to be scraped.
 //
 // # What is recorded
 //
@@ -32,5 +33,6 @@
 // With [VLLM] and [SGLang] the same rules are written on what these servers export by themselves. A histogram tells only
 // what lies below its bucket edges. Where a threshold is no edge, the share is bounded and the rules say so: the bad share that alerts is the
 // lower bound, of what lies above the next edge, and objective:goodput_bad_upper:ratio_rateW is the upper one. [Bound] says how far the edges
-// are from the threshold. What an engine does not export (ttfo, speed, error_rate, …) is in [Rules.Warnings].
+// are from the threshold. A request that failed before there was anything to measure is in no histogram, and so not among the bad. The edges are
+// the engines' defaults: where an operator has others, there is no series for an edge, no share, and no alert. What an engine does not export (ttfo, speed, error_rate, …) is in [Rules.Warnings].
 package promrules

@@ -52,7 +52,9 @@ type alert struct {
 
 // YAML is the file that Prometheus loads.
 func (r *Rules) YAML() []byte {
-	head := fmt.Sprintf("# %s\n# Written by goodputkit from the SLO; to change it change the SLO.\n", oneLine(r.plan.SLO.String()))
+	head := fmt.Sprintf("# %s\n# Written by goodputkit from the SLO; to change it change the SLO.\n"+
+		"# Scrape and evaluate at least every %s; keep samples for %s, or the budget is that of the time that is kept.\n",
+		oneLine(r.plan.SLO.String()), exposition.Duration(r.ScrapeInterval()), exposition.Duration(r.plan.Period))
 	for _, b := range r.Bounds {
 		head += "# " + oneLine(b.String()) + "\n"
 	}
@@ -61,6 +63,10 @@ func (r *Rules) YAML() []byte {
 	}
 	return append([]byte(head), encode(map[string]any{"groups": []Group{r.Group}})...)
 }
+
+// ScrapeInterval is the longest interval at which to scrape the series and to evaluate the rules: a fourth of the shortest window.
+// Prometheus reads a rate off two samples in a window at least: an alert whose short window never has them can never fire.
+func (r *Rules) ScrapeInterval() time.Duration { return r.plan.shortest() / 4 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 

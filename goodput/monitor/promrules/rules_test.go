@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"text/template"
@@ -160,6 +161,24 @@ func TestNothingIsRecordedTwice(t *testing.T) {
 			key := fmt.Sprint(r.Record, r.Alert, r.Labels)
 			require.False(t, had[key], "%s: %s", name, key)
 			had[key] = true
+		}
+	}
+}
+
+// The file says how often to scrape for each of its windows to have enough samples.
+func TestRulesSayHowOftenToScrape(t *testing.T) {
+	for name, want := range map[string]string{"short": "2s500ms; keep samples for 1h", "labels": "1m15s; keep samples for 30d", "odd period": "2s503ms; keep samples for 1h5s"} {
+		rules, err := plans[name].Rules()
+		require.NoError(t, err)
+		require.Contains(t, string(rules.YAML()), "\n# Scrape and evaluate at least every "+want+", or the budget", name)
+		for _, r := range rules.Group.Rules {
+			for _, m := range regexp.MustCompile(`\[([0-9a-z]+)\]`).FindAllStringSubmatch(r.Expr, -1) {
+				w, err := time.ParseDuration(strings.Replace(m[1], "30d", "720h", 1))
+				if err != nil { // of days
+					continue
+				}
+				require.GreaterOrEqual(t, w, 4*rules.ScrapeInterval(), r.Expr)
+			}
 		}
 	}
 }
