@@ -11,7 +11,7 @@ import (
 //
 //	rate = (bad / total) / (1 − target)
 type Burn struct {
-	Window time.Duration `json:"window_ns"`
+	Window time.Duration `json:"-"` // "window_s" in JSON, in seconds
 	Bad    uint64        `json:"bad"`
 	Total  uint64        `json:"total"`
 	Share  Figure        `json:"bad_share"` // bad / total; absent where total is 0

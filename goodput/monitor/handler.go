@@ -44,7 +44,8 @@ func AllowRemote(hosts ...string) HandlerOption {
 //	?format=json                  the [State]
 //	?format=series&window=10m     the [Series] of a window: a Go duration from 1s to 720h; 10m without one
 //
-// An Accept header that asks for application/json alone gets the State without a query.
+// An Accept header that asks for application/json alone gets the State without a query. Durations are in seconds, under keys that
+// end in _s, and rates in requests/s and tokens/s, under keys that end in _rps and _tps, as in a report's JSON.
 //
 // A request from an address that is not loopback, or that a proxy has forwarded, is refused (403) unless [AllowRemote] allows it; so is one whose Host header is not a loopback name, for that is how a page from
 // elsewhere reaches a server on the user's machine by a name of its own (DNS rebinding). A Unix socket is the same machine.

@@ -53,6 +53,8 @@ func TestPageInABrowser(t *testing.T) {
 			meters: document.querySelectorAll("meter").length,
 		})`, &shown)
 		require.Contains(t, shown.Text, "50%", "attainment")
+		require.Contains(t, shown.Text, "left in 30 d")
+		require.Contains(t, shown.Text, "burn, 5 min\t")
 		const warning = "metric undefined: 1 of 200 successes have no ttft; each counts as a miss of ttft p95 < 2s"
 		require.Contains(t, shown.Text, warning)
 		require.Contains(t, shown.Text, evil, "a class's name is text")

@@ -34,9 +34,9 @@ const (
 //	threshold = factor · (1 − target)         share of bad requests
 type Rule struct {
 	Severity  Severity      `json:"severity"`
-	Budget    float64       `json:"budget"` // share of the period's budget, above 0 and up to 1
-	Long      time.Duration `json:"long_ns"`
-	Short     time.Duration `json:"short_ns"`
+	Budget    float64       `json:"budget"`              // share of the period's budget, above 0 and up to 1
+	Long      time.Duration `json:"-"`                   // "long_s" in JSON, in seconds
+	Short     time.Duration `json:"-"`                   // "short_s" in JSON, in seconds
 	Objective string        `json:"objective,omitempty"` // canonical text of the only one that it is about; "": every one
 }
 

@@ -8,11 +8,11 @@ const seriesPoints = 240
 // Series is the counts of a window step by step, from the oldest to the newest, which is not over yet. A step is a whole
 // number of slots.
 type Series struct {
-	Window time.Duration `json:"window_ns"`
-	Step   time.Duration `json:"step_ns"`
+	Window time.Duration `json:"-"`    // "window_s" in JSON, in seconds
+	Step   time.Duration `json:"-"`    // "step_s" in JSON, in seconds
 	From   time.Time     `json:"from"` // beginning of the first step
 
-	Watched []time.Duration `json:"watched_ns"` // how much of each step the monitor was there; a rate is a count divided by that
+	Watched []time.Duration `json:"-"` // how much of each step the monitor was there; a rate is a count divided by that; "watched_s" in JSON, in seconds
 	Offered []uint64        `json:"offered"`
 	Ended   []uint64        `json:"ended"` // throughput
 	Decided []uint64        `json:"decided"`

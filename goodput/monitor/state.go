@@ -9,7 +9,7 @@ type State struct {
 	Time        time.Time     `json:"time"`
 	Since       time.Time     `json:"since"` // when counting began
 	Fingerprint string        `json:"slo_fingerprint"`
-	Period      time.Duration `json:"period_ns"`
+	Period      time.Duration `json:"-"` // "period_s" in JSON, in seconds
 
 	SLOs    []SLOState   `json:"slos"`    // the default's first
 	Windows []Window     `json:"windows"` // of all classes together

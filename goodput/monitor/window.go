@@ -44,10 +44,10 @@ func ratio(a, b uint64) Figure {
 // Window is the counts of the last while, and what follows from them. Rates are per second in which the monitor was
 // there: a downtime between a snapshot and its restoration is a gap in the window, and makes no rate lower.
 type Window struct {
-	Window  time.Duration `json:"window_ns"` // as asked for
-	From    time.Time     `json:"from"`      // a slot's beginning: up to one slot more than asked for
+	Window  time.Duration `json:"-"`    // as asked for; "window_s" in JSON, in seconds
+	From    time.Time     `json:"from"` // a slot's beginning: up to one slot more than asked for
 	To      time.Time     `json:"to"`
-	Watched time.Duration `json:"watched_ns"` // how much of it the monitor was there
+	Watched time.Duration `json:"-"` // how much of it the monitor was there; "watched_s" in JSON, in seconds
 
 	Offered  uint64 `json:"offered"`
 	Ended    uint64 `json:"ended"` // throughput
@@ -66,8 +66,8 @@ type Window struct {
 	Throughput  Figure `json:"throughput_rps"`
 	SuccessRate Figure `json:"success_rps"`
 	Goodput     Figure `json:"goodput_rps"`
-	OutputRate  Figure `json:"output_tokens_per_s"`
-	TokenRate   Figure `json:"good_output_tokens_per_s"` // token goodput
+	OutputRate  Figure `json:"output_tps"`
+	TokenRate   Figure `json:"token_goodput_tps"` // token goodput
 }
 
 func (w *Window) set(n []uint64) {
