@@ -32,7 +32,7 @@ func (i *Instruments) readBudgets(to metric.Observer) error {
 	}
 	for _, a := range state.Alerts {
 		r := of(a.SLO, a.Objective)
-		alert := attribute.String("goodput.alert", exposition.AlertName(a.Rule.Budget, a.Rule.Long, a.Rule.Short))
+		alert := attribute.String("goodput.alert", exposition.AlertName(string(a.Rule.Severity), a.Rule.Long))
 		severity := attribute.String("goodput.severity", string(a.Rule.Severity))
 		for _, is := range exporter.AlertStates {
 			v := int64(0)

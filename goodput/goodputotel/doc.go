@@ -43,7 +43,9 @@
 //	goodput.token.good         {token}     of what is good, likewise
 //	goodput.class.other        {request}   counted under the class "other", because there was no room for their own
 //
-// Of budgets and alerts the class is the one that has the SLO as its own, or "default" for all that have none, together. What is
+// goodput.burn_rate (by goodput.window), goodput.error_budget.left and goodput.alert.state (by goodput.alert, goodput.severity and
+// goodput.state) are what the monitor says of budgets and alerts, of each goodput.objective; an alert is named as in the rules of
+// package promrules: GoodputBudgetBurnPage1h. Of them the class is the one that has the SLO as its own, or "default" for all that have none, together. What is
 // a share of no requests is not observed, and is not 0. A collection asks the monitor, and so has it judge its alerts.
 //
 // Metrics that have an objective and that the conventions do not name (ttfo, itl, speed, lag, a caller's own) have a

@@ -342,7 +342,7 @@ func TestBudgetsAreTheMonitors(t *testing.T) {
 		require.NotContains(t, all, "goodput.burn_rate", "no requests, no rate")
 		require.NotContains(t, all, "goodput.error_budget.left")
 		objective := []string{"goodput.class=default", "goodput.slo=" + m.SLO("").Fingerprint(), "goodput.objective=ttft p95 < 800ms"}
-		alert := append(objective[:3:3], "goodput.alert=0.01389 of the budget in 1h and 5m", "goodput.severity=page")
+		alert := append(objective[:3:3], "goodput.alert=GoodputBudgetBurnPage1h", "goodput.severity=page")
 		require.EqualValues(t, 1, gauge[int64](t, all, "goodput.alert.state", append(alert, "goodput.state=no_data")...))
 		for i := range 1000 {
 			first := 100 * ms
@@ -364,7 +364,7 @@ func TestBudgetsAreTheMonitors(t *testing.T) {
 		}
 		require.EqualValues(t, 1, gauge[int64](t, all, "goodput.alert.state", append(alert, "goodput.state=firing")...))
 		require.EqualValues(t, 1, gauge[int64](t, all, "goodput.alert.state", "goodput.class=batch", "goodput.slo="+m.SLO("").Fingerprint()+"/batch",
-			"goodput.objective=ttft p95 < 800ms", "goodput.alert=0.01389 of the budget in 1h and 5m", "goodput.state=no_data"), "the same SLO, another budget")
+			"goodput.objective=ttft p95 < 800ms", "goodput.alert=GoodputBudgetBurnPage1h", "goodput.state=no_data"), "the same SLO, another budget")
 	})
 }
 

@@ -56,7 +56,7 @@ func (c *Collector) collectBudgets(out chan<- prometheus.Metric) {
 			if a.State == is {
 				v = 1
 			}
-			gauge(c.budgets.alert, v, a.SLO, label[a.SLO], a.Objective, exposition.AlertName(a.Rule.Budget, a.Rule.Long, a.Rule.Short), string(a.Rule.Severity), is.String())
+			gauge(c.budgets.alert, v, a.SLO, label[a.SLO], a.Objective, exposition.AlertName(string(a.Rule.Severity), a.Rule.Long), string(a.Rule.Severity), is.String())
 		}
 	}
 }

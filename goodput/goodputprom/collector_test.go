@@ -413,7 +413,7 @@ func TestBudgetsAreTheMonitors(t *testing.T) {
 		c := goodputprom.New(m)
 		all := gather(t, c)
 		require.NotContains(t, all, "goodput_burn_rate", "no requests, no rate")
-		require.EqualValues(t, 1, pick(t, all, "goodput_alert_state", "class=default", "objective=ttft p95 < 800ms", "state=no_data", "alert=0.01389 of the budget in 1h and 5m").GetGauge().GetValue())
+		require.EqualValues(t, 1, pick(t, all, "goodput_alert_state", "class=default", "objective=ttft p95 < 800ms", "state=no_data", "alert=GoodputBudgetBurnPage1h").GetGauge().GetValue())
 		for i := range 1000 {
 			first := 100 * ms
 			if i%10 < 8 {
@@ -443,8 +443,35 @@ func TestBudgetsAreTheMonitors(t *testing.T) {
 			states++
 		}
 		require.NotZero(t, states)
-		require.EqualValues(t, 1, pick(t, all, "goodput_alert_state", append(objective, "state=firing", "alert=0.01389 of the budget in 1h and 5m")...).GetGauge().GetValue())
+		require.EqualValues(t, 1, pick(t, all, "goodput_alert_state", append(objective, "state=firing", "alert=GoodputBudgetBurnPage1h")...).GetGauge().GetValue())
 	})
+}
+
+// Whoever sees an alert of Prometheus finds the monitor's own by the same name, severity, SLO and objective.
+func TestAlertsAreNamedAsInTheRules(t *testing.T) {
+	m := watch(t, chatText, monitor.WithClasses(slo.Set{"gold": slo.MustParse("ttft p99 < 500ms")}),
+		monitor.WithRules(monitor.Rule{Severity: monitor.Page, Budget: 0.005, Long: time.Hour, Short: time.Minute}, monitor.Rule{Budget: 0.1, Long: 3 * 24 * time.Hour, Short: time.Hour}))
+	var want, got []string
+	for _, p := range promrules.Plans(m) {
+		rules, err := p.Rules()
+		require.NoError(t, err)
+		for _, r := range rules.Group.Rules {
+			if r.Alert != "" {
+				want = append(want, fmt.Sprint(r.Alert, r.Labels["severity"], r.Labels["slo"], r.Labels["objective"]))
+			}
+		}
+	}
+	for _, series := range gather(t, goodputprom.New(m))["goodput_alert_state"].GetMetric() {
+		label := map[string]string{}
+		for _, l := range series.GetLabel() {
+			label[l.GetName()] = l.GetValue()
+		}
+		if label["state"] == "no_data" {
+			got = append(got, fmt.Sprint(label["alert"], label["severity"], label["slo"], label["objective"]))
+		}
+	}
+	require.Len(t, want, 12)
+	require.ElementsMatch(t, want, got)
 }
 
 // A callback of the monitor's that panics is an error of the scrape, and not the end of the process.
@@ -506,7 +533,7 @@ func TestTheSameSLOOfTwoClassesIsNotPooled(t *testing.T) {
 		require.Contains(t, string(rules.YAML()), fmt.Sprintf("slo=%q", p.SLO.Name))
 	}
 	require.Len(t, labels, 3)
-	pick(t, all, "goodput_alert_state", "class=gold", "slo="+same.Fingerprint()+"/gold", "alert=0.01389 of the budget in 1h and 5m", "state=firing")
+	pick(t, all, "goodput_alert_state", "class=gold", "slo="+same.Fingerprint()+"/gold", "alert=GoodputBudgetBurnPage1h", "state=firing")
 }
 
 func TestWhatCannotBeMeantIsRefused(t *testing.T) {

@@ -49,6 +49,12 @@
 //	goodput_error_budget_left_ratio{objective}                    1: all; 0: none; below 0: overspent
 //	goodput_alert_state{objective, alert, severity, state}        1 for the state that it is in, 0 for the others
 //
+// An alert has the name and the severity ("page", "ticket") that it has in the rules of package promrules, so that
+//
+//	goodput_alert_state{state="firing"} == 1
+//
+// and ALERTS{alertstate="firing"} name the same by alert and alertname.
+//
 // A scrape asks the monitor, and so has it judge its alerts. Package promrules writes rules that have Prometheus judge them, over
 // all replicas, from the counters.
 //

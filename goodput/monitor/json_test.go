@@ -17,10 +17,10 @@ import (
 // JSON has durations in seconds, as a report's has, and what is read back is what was written.
 func TestJSONIsInSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, err := New(slo.MustParse("ttft p95 < 2s, error_rate < 1%"), WithPeriod(90*time.Hour),
+		_, err := New(slo.MustParse("ttft p95 < 2s, error_rate < 1%"), WithPeriod(90*time.Hour),
 			WithRules(Rule{Severity: Page, Budget: 0.5, Long: time.Hour, Short: 90*time.Second + 1}))
 		require.ErrorIs(t, err, ErrUnreachable)
-		m, err = New(slo.MustParse("ttft p95 < 2s"), WithPeriod(90*time.Hour),
+		m, err := New(slo.MustParse("ttft p95 < 2s"), WithPeriod(90*time.Hour),
 			WithRules(Rule{Severity: Page, Budget: 0.1, Long: time.Hour, Short: 90*time.Second + 1}))
 		require.NoError(t, err)
 		for range 10 {

@@ -5,7 +5,6 @@ package exposition
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,9 +61,13 @@ func Labels(def slo.SLO, set slo.Set) func(class string) string {
 	}
 }
 
-// AlertName tells the alerts of an objective apart: by the share of the budget and by both windows.
-func AlertName(budget float64, long, short time.Duration) string {
-	return strconv.FormatFloat(budget, 'g', 4, 64) + " of the budget in " + Duration(long) + " and " + Duration(short)
+// AlertName is what an alert on an error budget is called, in the rules for Prometheus and in the gauge of the monitor's own state:
+// GoodputBudgetBurnPage1h. With the severity, which is a word in ASCII, it tells the alerts of an objective apart.
+func AlertName(severity string, long time.Duration) string {
+	if severity != "" {
+		severity = strings.ToUpper(severity[:1]) + severity[1:]
+	}
+	return "GoodputBudgetBurn" + severity + Duration(long)
 }
 
 // Target is the share of the requests that an objective asks to be within: what its error budget leaves of 1.

@@ -76,3 +76,8 @@ func TestLabelsTellSLOsApart(t *testing.T) {
 	require.Len(t, slices.Compact(all), 4, "%v", all)
 	require.Equal(t, "a/x", label(slo.DefaultClass))
 }
+
+func TestAlertNames(t *testing.T) {
+	require.Equal(t, "GoodputBudgetBurnPage1h", AlertName("page", time.Hour))
+	require.Equal(t, "GoodputBudgetBurn2m30s", AlertName("", 150*time.Second))
+}

@@ -231,7 +231,7 @@ func (r *Rules) alert(o slo.Objective, b Bound, rule monitor.Rule, series string
 	long, short := exposition.Duration(rule.Long), exposition.Duration(rule.Short)
 	limit := strconv.FormatFloat(rule.Threshold(monitor.Allowed(o), p.Period), 'g', 12, 64)
 	a := Rule{
-		Alert: "GoodputBudgetBurn" + strings.ToUpper(string(rule.Severity[:min(1, len(rule.Severity))])) + string(rule.Severity[min(1, len(rule.Severity)):]) + long,
+		Alert: exposition.AlertName(string(rule.Severity), rule.Long),
 		Expr: fmt.Sprintf("objective:goodput_bad:wilson_lower%[1]s%[3]s > %[4]s\nand objective:goodput_bad:ratio_rate%[2]s%[3]s > %[4]s\nand objective:goodput_bad:ratio_rate%[1]s%[3]s * objective:goodput_requests:increase%[1]s%[3]s >= %[5]d\n",
 			long, short, series, limit, p.Evidence),
 		Labels: map[string]string{},
