@@ -33,6 +33,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
 func main() {
@@ -117,7 +119,7 @@ func (g *gateway) serve(n network, o options, stdout io.Writer) (where string, s
 		{Handler: g.api, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute},
 		{Handler: g.admin, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute},
 	}
-	for i, l := range []net.Listener{api, admin} {
+	for i, l := range []net.Listener{netutil.LimitListener(api, o.maxConns), admin} {
 		all.Go(func() { _ = servers[i].Serve(l) })
 	}
 	return api.Addr().String(), func() (err error) {

@@ -114,7 +114,7 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 	const up = "--upstream http://127.0.0.1:1/v1 "
 	for _, args := range []string{
 		"", "x", "--no-such-option", up + "--admin :9090", up + "--admin 192.0.2.1:80", up + "--admission maybe", up + "--slo ttft<2s", up + "--timeout 0s",
-		up + "--body-timeout -1s", up + "--max-body 0", up + "--max-waiting 0", up + "--api-key-env UNSET", up + "--period 1m", up + "--stall-after 0s",
+		up + "--body-timeout -1s", up + "--max-body 0", up + "--max-waiting 0", up + "--max-connections 0", up + "--api-key-env UNSET", up + "--period 1m", up + "--stall-after 0s",
 		"--upstream 127.0.0.1:1", "--upstream ftp://x", "--upstream http://user:pass@x/v1", "--upstream http://x/v1?key=1", "--upstream http://[",
 		"--simulate " + up, "--simulate --load 0", "--simulate --load NaN", "--simulate --limit -1", "--simulate --duration 1ms", "--simulate --slo ttft<2s",
 	} {

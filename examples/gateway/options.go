@@ -30,6 +30,7 @@ type options struct {
 	stallAfter  time.Duration
 	maxBody     int64
 	maxWaiting  int
+	maxConns    int
 
 	simulate bool
 	load     float64 // times the engine's limit
@@ -61,6 +62,7 @@ func parse(args []string, getenv func(string) string, help io.Writer) (o options
 	f.DurationVar(&o.stallAfter, "stall-after", time.Minute, "how long nothing may come from the endpoint before nothing more is sent to it; longer than an answer takes that is not streamed")
 	f.Int64Var(&o.maxBody, "max-body", 4<<20, "the longest body of a request, bytes; one that waits is in memory")
 	f.IntVar(&o.maxWaiting, "max-waiting", 256, "how many requests may wait")
+	f.IntVar(&o.maxConns, "max-connections", 1024, "how many connections of clients at once, each of which has one request in flight at most; more of them wait to be taken")
 	f.BoolVar(&o.simulate, "simulate", false, "put load on a simulated engine without and with admission control, and compare")
 	f.Float64Var(&o.load, "load", 2, "with --simulate: how many times what the engine can take")
 	f.Float64Var(&o.limit, "limit", 0, "with --simulate: the requests/s up to which the engine meets its SLO; 0: they are searched for")
@@ -85,8 +87,8 @@ func parse(args []string, getenv func(string) string, help io.Writer) (o options
 		return bad("--admin switches admission control off for anybody, so it has to be on loopback, such as 127.0.0.1:9090")
 	case o.timeout <= 0 || o.bodyTimeout <= 0 || o.dialTimeout <= 0 || o.stallAfter <= 0:
 		return bad("--timeout, --body-timeout, --dial-timeout and --stall-after have to be above 0")
-	case o.maxBody < 1 || o.maxWaiting < 1:
-		return bad("--max-body and --max-waiting are at least 1")
+	case o.maxBody < 1 || o.maxWaiting < 1 || o.maxConns < 1:
+		return bad("--max-body, --max-waiting and --max-connections are at least 1")
 	case o.simulate && (*upstream != "" || *keyEnv != "" || given["slo"]):
 		return bad("--simulate has an endpoint and an SLO of its own: leave --upstream, --api-key-env and --slo out")
 	case o.simulate && (!(o.load > 0 && o.load <= 10) || !(o.limit >= 0 && o.limit <= 1000) || o.duration < time.Second || o.duration > time.Hour):
