@@ -26,7 +26,8 @@
 // The windows and thresholds are those of [monitor.DefaultRules], or the ones that a plan names, checked by [monitor.Rule.Check]:
 // one that cannot fire is refused. As the monitor's own, an alert wants evidence: so many bad requests in the long window, and the lower
 // bound of the Wilson interval beyond the threshold. The monitor holds the interval against the threshold only to begin, and
-// Prometheus, which has no memory, at every evaluation; so it may end a little earlier here.
+// Prometheus, which has no memory, at every evaluation; so it may end a little earlier here, and does where nobody
+// comes any more, or nothing is scraped: that wants an alert of its own, on up or absent.
 //
 // # The engines' own histograms
 //
