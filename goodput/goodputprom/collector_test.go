@@ -3,6 +3,7 @@ package goodputprom_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -590,6 +592,20 @@ func TestWindowsThatAreAlikeFailNoScrape(t *testing.T) {
 	rule.Severity = "\xff"
 	_, err = monitor.New(slo.MustParse("ttft p99 < 800ms"), monitor.WithRules(rule))
 	require.ErrorIs(t, err, monitor.ErrRule, "no label")
+}
+
+// A metric of the caller's that is called as a series of another's histogram fails no scrape.
+func TestNamesOfMetricsFailNoScrape(t *testing.T) {
+	m := watch(t, "x_a p95 < 1, x_a_count p90 < 3, x_a_bucket p90 < 3, x_a_sum p90 < 3, x_a_count_x p90 < 3")
+	c := goodputprom.New(m)
+	custom := map[slo.Metric]float64{"x_a": 1, "x_a_count": 2, "x_a_bucket": 2, "x_a_sum": 4, "x_a_count_x": 8}
+	c.Observe(&goodput.Record{Outcome: goodput.Success, Custom: custom})
+	all := gather(t, c)
+	for metric, v := range custom {
+		require.EqualValues(t, v, pick(t, all, exposition.Histogram(metric)).GetHistogram().GetSampleSum(), metric)
+	}
+	_, err := expfmt.MetricFamilyToText(io.Discard, all["goodput_x_a_count_x"])
+	require.NoError(t, err)
 }
 
 // What the rules and the dashboard ask for is there, under that name and with those labels.

@@ -63,7 +63,8 @@
 // Of the successes that [Collector.Observe] is given there are histograms in the metric's base unit: goodput_ttft_seconds,
 // goodput_tpot_seconds, goodput_e2e_seconds, and one for each other metric on which there is an objective ([WithMetrics]
 // adds more). goodput_itl_seconds is of each request's worst step, on which it is judged;
-// goodput_speed_tokens_per_second and goodput_x_… complete the names. Each is classic and native at once, so that it serves
+// goodput_speed_tokens_per_second and goodput_x_… complete the names (one of the caller's that ends in _count, _sum or _bucket, which are series of a
+// histogram's own, has _x after it). Each is classic and native at once, so that it serves
 // servers that scrape either. The classic buckets are those that the OpenTelemetry GenAI conventions advise, and one edge
 // on each threshold of the SLO, so that the bucket at the threshold counts what is within it; a threshold that grows with
 // the output (1s + 40ms/token) is no one edge and has none. The native buckets grow by a factor of at most 1.1.

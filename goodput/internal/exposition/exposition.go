@@ -73,13 +73,24 @@ func AlertName(severity string, long time.Duration) string {
 // Target is the share of the requests that an objective asks to be within: what its error budget leaves of 1.
 func Target(o slo.Objective) float64 { return float64(1e9-o.Budget()) / 1e9 }
 
-// Histogram is the Prometheus name of a metric's histogram.
+// Histogram is the Prometheus name of a metric's histogram. That of x_cost_count would be taken for a series of x_cost's, for which client_golang
+// fails a whole scrape: a name with such an end has "_x" after it, and so has one that would be the same then.
 func Histogram(m slo.Metric) string {
 	switch {
 	case m == slo.Speed:
 		return "goodput_speed_tokens_per_second"
 	case m.Custom():
-		return "goodput_" + string(m)
+		name := "goodput_" + string(m)
+		bare := name
+		for strings.HasSuffix(bare, "_x") {
+			bare = strings.TrimSuffix(bare, "_x")
+		}
+		for _, end := range []string{"_count", "_sum", "_bucket"} {
+			if strings.HasSuffix(bare, end) {
+				return name + "_x"
+			}
+		}
+		return name
 	}
 	return "goodput_" + string(m) + "_seconds"
 }

@@ -45,6 +45,23 @@ func TestLabelIsTheNameOrTheFingerprint(t *testing.T) {
 	require.Equal(t, "chat?", Label(s), "PromQL's parser takes it for damage")
 }
 
+// Each metric has a name of its own, and none has that of another's series.
+func TestHistogramsDoNotCollide(t *testing.T) {
+	require.Equal(t, "goodput_ttft_seconds", Histogram(slo.TTFT))
+	require.Equal(t, "goodput_x_cost", Histogram("x_cost"))
+	names := map[string]bool{}
+	all := append(slo.Metrics(), "x_a", "x_a_x", "x_a_count", "x_a_count_x", "x_a_count_x_x", "x_a_sum", "x_a_bucket", "x_a_bucket_count", "x_x", "x_x_count", "x_ttft_seconds_count")
+	for _, m := range all {
+		require.False(t, names[Histogram(m)], m)
+		names[Histogram(m)] = true
+	}
+	for name := range names {
+		for _, end := range []string{"_count", "_sum", "_bucket"} {
+			require.False(t, names[name+end], name+end)
+		}
+	}
+}
+
 func TestDurationsAreWrittenAsPrometheusDoes(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"30d": 30 * 24 * time.Hour, "1h30m": 90 * time.Minute, "5m": 5 * time.Minute, "1s500ms": 1500 * time.Millisecond, "0s": 0,
