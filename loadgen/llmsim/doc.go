@@ -30,9 +30,10 @@
 // batch, graphs for some sizes and not for others, and steps that differ although they do the same; here nothing is
 // random. The doc comment of OPT13B says how far its costs are from what a client measured.
 //
-// The engine reserves a job's whole output when it enters the batch, as if it knew it. vLLM reserves nothing, and when
-// its cache is full it preempts: it throws a sequence out and computes it again later. Blocks, and what is lost at their
-// ends, are not modelled, nor is the model's context length: the KV cache is the only limit.
+// An engine keeps a place in the KV cache for a job's whole output when it enters the batch, as if it knew it. vLLM keeps
+// none, and when the cache is full it preempts: it throws out who came last and computes all of it again later.
+// Params.Preemption does that, without vLLM's reserve of free blocks on entry; swapping to the host's memory is not there.
+// Blocks, and what is lost at their ends, are not modelled, nor is the model's context length: the KV cache is the only limit.
 //
 // Of several engines, each has its queue: a job that a router has given to one stays there, also where another has become
 // idle. A router knows the state of the engines as it is now, which in a real system it learns later. Engines do not fail,

@@ -43,12 +43,14 @@ type Event struct {
 type Stats struct {
 	Waiting      int           // jobs in the queue
 	Running      int           // jobs in the batch
-	KVReserved   int           // tokens of KV cache promised to the running jobs: each one's prompt and whole output
+	KVReserved   int           // tokens of KV cache promised to the running jobs: each one's prompt and whole output; under Params.Preemption the output so far
 	KVUsed       int           // tokens of KV cache that hold something
 	Steps        uint64        // steps completed
 	Busy         time.Duration // their time
 	PromptTokens uint64        // computed here
 	OutputTokens uint64        // generated
+	Preemptions  uint64        // how often a sequence was thrown out of the batch
+	Recomputed   uint64        // of PromptTokens, those that had been computed before and were lost in a preemption
 }
 
 // Engine is an LLM inference engine with continuous batching as a state machine without a clock: whoever drives it says
@@ -59,7 +61,7 @@ type Stats struct {
 // tokens for sequences whose prompt is done, one each, and chunks of prompts, of the batch's or of jobs that enter it from
 // the queue with this step, while TokenBudget, MaxBatch and KVTokens allow. A job enters only if its prompt and its whole
 // output fit beside what is promised to the others, so that no sequence ever has to leave the batch again (TensorRT-LLM
-// calls this GUARANTEED_NO_EVICT). The tokens of a step come out at its end; the chunk that completes a prompt yields the
+// calls this GUARANTEED_NO_EVICT); Params.Preemption is the other way. The tokens of a step come out at its end; the chunk that completes a prompt yields the
 // first. One whose prompt came computed gets an output token in the step with which it enters.
 //
 // What is submitted or cancelled in the instant in which a step begins takes part in its plan, in whatever order
@@ -68,6 +70,7 @@ type Stats struct {
 type Engine struct {
 	p      Params
 	policy Policy
+	grow   int // KV cache that is promised for an output token when it is made: 1, or 0 where all of the output's is before
 	now    time.Duration
 
 	jobs     map[uint64]*Sequence
@@ -80,6 +83,7 @@ type Engine struct {
 	// moves on.
 	step     Step
 	serial   uint64 // of the plan
+	entries  uint64 // into the batch
 	planned  bool   // step is the plan for now
 	stepping bool   // step is under way: from start to end
 	start    time.Duration
@@ -101,6 +105,9 @@ func NewEngine(p Params) (*Engine, error) {
 	e := &Engine{p: p, policy: p.Policy, jobs: make(map[uint64]*Sequence)}
 	if e.policy == nil {
 		e.policy = Chunked{}
+	}
+	if p.Preemption {
+		e.grow = 1
 	}
 	return e, nil
 }
@@ -190,7 +197,7 @@ func (e *Engine) Stats() Stats {
 	s := e.stats
 	s.Waiting = e.queue.len()
 	if !e.stepping && e.plan() {
-		n := len(e.step.entered)
+		n := len(e.step.entered) - len(e.step.out)
 		s.Waiting -= n
 		s.Running += n
 		s.KVReserved += e.step.reserved
@@ -268,10 +275,15 @@ func (e *Engine) decoding() (n int, context int64) {
 func (e *Engine) begin() {
 	s := &e.step
 	e.stepping, e.start, e.end = true, e.now, s.end
-	e.stats.Running += len(s.entered)
-	e.stats.KVReserved += s.reserved
-	e.stats.KVUsed += s.used
+	for _, q := range s.out {
+		e.preempt(q)
+	}
 	for _, q := range s.entered {
+		e.stats.Running++
+		e.stats.KVReserved += e.need(q)
+		e.stats.KVUsed += q.prefilled
+		e.entries++
+		q.entry = e.entries
 		if q.Remaining() > 0 {
 			q.state = prefilling
 			e.prefills = append(e.prefills, q)
@@ -284,6 +296,28 @@ func (e *Engine) begin() {
 	if len(s.entered) > 0 {
 		e.queue.leave(len(s.entered))
 	}
+	if len(s.out) > 0 {
+		isOut := func(q *Sequence) bool { return q.state == waiting }
+		e.prefills = slices.DeleteFunc(e.prefills, isOut)
+		e.decodes = slices.DeleteFunc(e.decodes, isOut)
+		for _, q := range s.out {
+			e.queue.unpop(q)
+		}
+	}
+}
+
+// preempt throws q out of the batch's books.
+func (e *Engine) preempt(q *Sequence) {
+	e.stats.Preemptions++
+	e.release(q)
+	if q.state == decoding {
+		e.context -= int64(q.length())
+		q.computed = q.length() - 1 // the last token has not been through the model
+	} else {
+		q.computed = max(q.computed, q.prefilled)
+	}
+	q.state = waiting
+	q.target, q.prefilled = q.length(), 0
 }
 
 // complete ends the step under way: its tokens come out now.
@@ -296,6 +330,7 @@ func (e *Engine) complete() {
 		keep := e.decodes[:0]
 		for _, q := range e.decodes {
 			if q.state == decoding {
+				e.stats.KVReserved += e.grow
 				e.emit(q)
 			}
 			if q.state == decoding {
@@ -308,6 +343,7 @@ func (e *Engine) complete() {
 	} else {
 		for _, q := range s.singles {
 			if q.state == decoding {
+				e.stats.KVReserved += e.grow
 				e.emit(q)
 			}
 		}
@@ -335,6 +371,9 @@ func (e *Engine) complete() {
 
 // prefill books n computed prompt tokens of q; the last of them yields an output token.
 func (e *Engine) prefill(q *Sequence, n int) {
+	if again := min(q.computed, q.prefilled+n) - q.prefilled; again > 0 {
+		e.stats.Recomputed += uint64(again)
+	}
 	q.prefilled += n
 	e.stats.KVUsed += n
 	e.stats.PromptTokens += uint64(n)
@@ -363,13 +402,32 @@ func (e *Engine) emit(q *Sequence) {
 	}
 }
 
-// need is the tokens of KV cache that are promised to q when it enters the batch.
-func (e *Engine) need(q *Sequence) int { return q.job.Prompt + q.job.Output }
+// need is the tokens of KV cache that are promised to q when it enters the batch, but for an output token with which it does.
+func (e *Engine) need(q *Sequence) int {
+	switch {
+	case !e.p.Preemption:
+		return q.job.Prompt + q.job.Output
+	case q.Remaining() > 0:
+		return q.target + 1 // the prompt, and the token that it yields
+	}
+	return q.length()
+}
+
+// promised is the tokens of KV cache that are promised to q, which runs.
+func (e *Engine) promised(q *Sequence) int {
+	switch {
+	case !e.p.Preemption:
+		return q.job.Prompt + q.job.Output
+	case q.state == prefilling:
+		return q.target + 1
+	}
+	return q.length()
+}
 
 // release takes a running q out of the batch's books.
 func (e *Engine) release(q *Sequence) {
 	e.stats.Running--
-	e.stats.KVReserved -= q.job.Prompt + q.job.Output
+	e.stats.KVReserved -= e.promised(q)
 	e.stats.KVUsed -= q.held()
 }
 

@@ -147,6 +147,71 @@ func first(events []llmsim.Event, id uint64) time.Duration {
 	return events[slices.IndexFunc(events, func(e llmsim.Event) bool { return e.ID == id })].At
 }
 
+func TestPreemption(t *testing.T) {
+	p := round()
+	p.KVTokens, p.Preemption = 20, true
+	e := engine(t, p)
+	require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 8, Output: 8}))
+	require.NoError(t, e.Submit(1, llmsim.Job{ID: 2, Prompt: 6, Output: 8})) // with all its output it would not fit beside job 1
+	require.NoError(t, e.Submit(2, llmsim.Job{ID: 3, Prompt: 1, Output: 1}))
+	one := func(at ...time.Duration) (events []llmsim.Event) {
+		for i, t := range at {
+			events = append(events, llmsim.Event{At: t * ms, ID: 1, Last: i == len(at)-1})
+		}
+		return events
+	}
+	got := e.Advance(49 * ms)
+	// 10 + 8; then job 1's token and job 2's whole prompt of 6 and job 3's: 10 + 2 + 7.
+	want := []llmsim.Event{{At: 18 * ms, ID: 1}, {At: 37 * ms, ID: 1}, {At: 37 * ms, ID: 2}, {At: 37 * ms, ID: 3, Last: true}}
+	assert.Equal(t, want, got)
+	s := e.Stats()
+	assert.Equal(t, 17, s.KVUsed, "8 + 2 and 6 + 1")
+	assert.Equal(t, 17, s.KVReserved)
+	// At 51 ms they have 11 and 8, and one of 20 is free: the two tokens of the next step do not fit, and job 2, which entered
+	// last, goes. From then on job 1 is alone, for a free 9 − 1 are not enough for the 8 + 1 of job 2.
+	assert.Equal(t, []llmsim.Event{{At: 51 * ms, ID: 1}, {At: 51 * ms, ID: 2}}, e.Advance(51*ms))
+	s = e.Stats()
+	assert.Equal(t, 11, s.KVUsed)
+	assert.Equal(t, 1, s.Waiting)
+	assert.Equal(t, 1, s.Running)
+	assert.Equal(t, one(63, 75, 87, 99, 111), e.Advance(111*ms))
+	// Job 2 has 6 + 2 tokens to compute again, the last of them for the first time: 10 + 8, which gives its third token.
+	assert.Equal(t, []llmsim.Event{{At: 129 * ms, ID: 2}, {At: 141 * ms, ID: 2}, {At: 153 * ms, ID: 2}, {At: 165 * ms, ID: 2},
+		{At: 177 * ms, ID: 2}, {At: 189 * ms, ID: 2, Last: true}}, drain(e))
+	assert.Equal(t, llmsim.Stats{Steps: 14, Busy: 189 * ms, PromptTokens: 8 + 6 + 1 + 8, OutputTokens: 17, Preemptions: 1, Recomputed: 7}, e.Stats())
+
+	t.Run("in the middle of its prompt", func(t *testing.T) {
+		p := round()
+		p.KVTokens, p.Preemption = 30, true
+		e := engine(t, p)
+		require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 8, Output: 20}))
+		require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Rank: 1, Prompt: 18, Output: 1})) // with 9 and 19 of 30 both are in
+		require.NoError(t, e.Submit(0, llmsim.Job{ID: 3, Rank: 2, Prompt: 1, Output: 1}))
+		// 7 and 7 of job 2's prompt beside job 1's tokens, and nothing is free any more.
+		e.Advance(56 * ms)
+		s := e.Stats()
+		assert.Equal(t, 2, s.Waiting)
+		assert.Zero(t, s.Preemptions, "it is planned, and not yet done")
+		e.Advance(57 * ms)
+		assert.Equal(t, uint64(1), e.Stats().Preemptions)
+		assert.Equal(t, 11, e.Stats().KVUsed)
+		assert.Len(t, drain(e), 17+2)
+		assert.Equal(t, uint64(14), e.Stats().Recomputed)
+		assert.Equal(t, uint64(8+14+18+1), e.Stats().PromptTokens)
+	})
+	t.Run("what came computed is lost, too", func(t *testing.T) {
+		e := engine(t, p)
+		require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 8, Output: 8}))
+		require.NoError(t, e.Submit(1, llmsim.Job{ID: 2, Prompt: 6, Computed: 6, Output: 8}))
+		assert.Len(t, drain(e), 16)
+		s := e.Stats()
+		assert.Equal(t, uint64(1), s.Preemptions)
+		// Job 2's first token comes of a decode step at 32 ms, with 7 tokens; at 60 ms job 1 has 12 and it has 9: it was out at 46.
+		assert.Equal(t, uint64(8+8), s.PromptTokens)
+		assert.Equal(t, uint64(7), s.Recomputed)
+	})
+}
+
 func TestRefusals(t *testing.T) {
 	p := round()
 	p.MaxQueue = 1
@@ -204,11 +269,34 @@ type reference struct {
 	now   time.Duration
 	end   time.Duration // of the step under way; 0: none
 	tasks map[*refJob]int
+
+	preempted int
 }
 
 type refJob struct {
 	llmsim.Job
-	prefilled, generated int
+	target, prefilled, generated int
+}
+
+// promised is the KV cache that j has.
+func (r *reference) promised(j *refJob) int {
+	switch {
+	case !r.p.Preemption:
+		return j.Prompt + j.Output
+	case j.prefilled < j.target:
+		return j.target + 1
+	}
+	return j.Prompt + j.generated
+}
+
+// decoding are those of the batch whose prompt is done.
+func (r *reference) decoding() (d []*refJob) {
+	for _, j := range r.batch {
+		if j.prefilled == j.target {
+			d = append(d, j)
+		}
+	}
+	return d
 }
 
 func (r *reference) begin() {
@@ -219,13 +307,28 @@ func (r *reference) begin() {
 		r.tasks[j] = 0
 		d += r.p.PerSequence + r.p.PerContextToken*time.Duration(j.Prompt+j.generated)
 	}
+	kv, grow := 0, 0
 	for _, j := range r.batch {
-		if j.prefilled == j.Prompt {
-			decode(j)
-		}
+		kv += r.promised(j)
+	}
+	if r.p.Preemption {
+		grow = 1
+	}
+	preempted := r.preempted
+	for kv+grow*len(r.decoding()) > r.p.KVTokens {
+		last := r.batch[len(r.batch)-1]
+		r.batch = r.batch[:len(r.batch)-1]
+		kv -= r.promised(last)
+		last.target, last.prefilled = last.Prompt+last.generated, 0
+		r.queue = slices.Insert(r.queue, 0, last)
+		r.preempted++
+	}
+	for _, j := range r.decoding() {
+		decode(j)
+		kv += grow
 	}
 	prompt := func(j *refJob) {
-		k := min(budget, j.Prompt-j.prefilled)
+		k := min(budget, j.target-j.prefilled)
 		if k == 0 {
 			return
 		}
@@ -235,19 +338,25 @@ func (r *reference) begin() {
 			d += r.p.PerPromptToken + r.p.PerPromptPair*time.Duration(j.prefilled+i+1)
 		}
 	}
-	kv := 0
 	for _, j := range r.batch {
-		kv += j.Prompt + j.Output
-		if j.prefilled < j.Prompt {
+		if j.prefilled < j.target {
 			prompt(j)
 		}
 	}
-	for len(r.queue) > 0 && budget > 0 && len(r.batch) < r.p.MaxBatch && kv+r.queue[0].Prompt+r.queue[0].Output <= r.p.KVTokens {
+	for len(r.queue) > 0 && budget > 0 && len(r.batch) < r.p.MaxBatch && r.preempted == preempted {
 		j := r.queue[0]
+		done := j.prefilled == j.target
+		need := r.promised(j)
+		if done {
+			need += grow
+		}
+		if kv+need > r.p.KVTokens {
+			break
+		}
 		r.queue = r.queue[1:]
 		r.batch = append(r.batch, j)
-		kv += j.Prompt + j.Output
-		if j.prefilled == j.Prompt {
+		kv += need
+		if done {
 			decode(j)
 		} else {
 			prompt(j)
@@ -273,7 +382,7 @@ func (r *reference) advance(to time.Duration) (events []llmsim.Event) {
 				continue
 			}
 			j.prefilled += k
-			if j.prefilled == j.Prompt {
+			if j.prefilled == j.target {
 				j.generated++
 				events = append(events, llmsim.Event{At: r.now, ID: j.ID, Last: j.generated == j.Output})
 			}
@@ -295,7 +404,8 @@ func (r *reference) cancel(id uint64) {
 
 // TestAgainstReference runs random loads through the engine and the reference, and holds the invariants at each call.
 func TestAgainstReference(t *testing.T) {
-	for seed := range uint64(40) {
+	preempted := uint64(0)
+	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		p := llmsim.Params{
 			Base: time.Duration(1 + rng.IntN(1000)), PerPromptToken: time.Duration(rng.IntN(100)), PerPromptPair: time.Duration(rng.IntN(5)),
@@ -303,6 +413,7 @@ func TestAgainstReference(t *testing.T) {
 			MaxBatch: 1 + rng.IntN(8), KVTokens: 40 + rng.IntN(200), DefaultOutput: 1,
 		}
 		p.TokenBudget = p.MaxBatch + rng.IntN(40)
+		p.Preemption = seed >= 40
 		e, r := engine(t, p), &reference{p: p}
 		var got, want []llmsim.Event
 		var now time.Duration
@@ -318,7 +429,7 @@ func TestAgainstReference(t *testing.T) {
 				require.Greater(t, j.Prompt+j.Output, p.KVTokens)
 			} else {
 				require.LessOrEqual(t, j.Prompt+j.Output, p.KVTokens)
-				r.queue = append(r.queue, &refJob{Job: j, prefilled: j.Computed})
+				r.queue = append(r.queue, &refJob{Job: j, target: j.Prompt, prefilled: j.Computed})
 			}
 			got = append(got, e.Advance(now)...)
 			if rng.IntN(4) == 0 {
@@ -349,9 +460,12 @@ func TestAgainstReference(t *testing.T) {
 		require.Equal(t, want, got, "seed %d, %+v", seed, p)
 		require.Greater(t, len(got), 300)
 		s := e.Stats()
+		require.Equal(t, uint64(r.preempted), s.Preemptions)
+		preempted += s.Preemptions
 		assert.Equal(t, uint64(len(got)), s.OutputTokens)
 		assert.Zero(t, s.KVReserved+s.KVUsed+s.Running+s.Waiting)
 	}
+	assert.Greater(t, preempted, uint64(100))
 }
 
 // TestOrderOfCallsInOneInstant makes the same calls of each instant in different orders.
@@ -360,10 +474,11 @@ func TestOrderOfCallsInOneInstant(t *testing.T) {
 		cancel bool
 		job    llmsim.Job
 	}
+	preemption := false
 	run := func(policy llmsim.Policy, shuffle *rand.Rand) []llmsim.Event {
 		rng := rand.New(rand.NewPCG(3, 3))
 		p := round()
-		p.KVTokens, p.Policy = 60, policy
+		p.KVTokens, p.Policy, p.Preemption = 60, policy, preemption
 		e := engine(t, p)
 		var all []llmsim.Event
 		var now time.Duration
@@ -413,7 +528,8 @@ func TestOrderOfCallsInOneInstant(t *testing.T) {
 		}
 		return append(all, drain(e)...)
 	}
-	for _, policy := range policies {
+	for i, policy := range policies {
+		preemption = i > 0
 		want := run(policy, nil)
 		require.Greater(t, len(want), 1000)
 		for seed := range uint64(20) {

@@ -29,6 +29,16 @@ func (q *fifo) pop() {
 	q.head++
 }
 
+// unpop puts s at the head.
+func (q *fifo) unpop(s *Sequence) {
+	if q.head == 0 {
+		q.items = slices.Insert(q.items, 0, s)
+		return
+	}
+	q.head--
+	q.items[q.head] = s
+}
+
 // leave takes out the n sequences that do not wait any more, which as a rule are at the head.
 func (q *fifo) leave(n int) {
 	for ; n > 0 && q.items[q.head].state != waiting; n-- {

@@ -19,7 +19,7 @@ type Policy interface {
 
 // Chunked is the policy of an engine that has none: one output token for each sequence whose prompt is done; what is left
 // of the budget goes to the prompts of the batch, oldest first, in chunks; then jobs enter from the head of the queue.
-// Nobody overtakes: where the head of the queue has to wait, all do.
+// Nobody overtakes: where the head of the queue has to wait, all do; and nobody enters with a step that preempts.
 //
 // It is Sarathi-Serve's (Agrawal et al., OSDI 2024, algorithm 3), and that of vLLM with chunked prefill, its default
 // since V1.
@@ -32,6 +32,9 @@ func (Chunked) Plan(s *Step) {
 		if !s.Compute(q) {
 			return
 		}
+	}
+	if s.Preempted() > 0 {
+		return
 	}
 	for q := range s.Waiting() {
 		if !s.Compute(q) {
@@ -64,6 +67,9 @@ func (PrefillFirst) Plan(s *Step) {
 		return
 	}
 	s.DecodeAll()
+	if s.Preempted() > 0 {
+		return
+	}
 	for q := range s.Waiting() {
 		if q.Remaining() > 0 || !s.Compute(q) {
 			return
@@ -74,8 +80,8 @@ func (PrefillFirst) Plan(s *Step) {
 // EarliestDeadline is Chunked in another order: output tokens first, and then prompts by when their first token is due
 // (Job.Deadline), whether they wait or are begun. Those that nobody gave a deadline come after those that have one; last
 // come the hopeless, whose first token would be late even if they were next (see Step.Soonest). Among equals the one that
-// came first is first. Where the next in order does not fit into the batch, nobody else enters it; nor does a step take in
-// what would make it end too late for one who is in it.
+// came first is first. Where the next in order does not fit into the batch, nobody else enters it, nor with a
+// step that preempts; nor does a step take in what would make it end too late for one who is in it.
 //
 // A request whose Limits have a TTFT brings it to the engine as its job's deadline. Both count from when the engine got it.
 //
@@ -89,15 +95,17 @@ type EarliestDeadline struct {
 // Plan plans a step.
 func (p EarliestDeadline) Plan(s *Step) {
 	s.DecodeAll()
-	if s.Budget() == 0 || s.Places() == 0 && len(s.e.prefills) == 0 {
+	if s.Budget() == 0 {
 		return
 	}
 	s.ranks = s.ranks[:0]
 	for q := range s.Prefilling() {
 		s.ranks = append(s.ranks, p.rank(s, q))
 	}
-	for q := range s.Waiting() {
-		s.ranks = append(s.ranks, p.rank(s, q))
+	if s.Places() > 0 && s.Preempted() == 0 {
+		for q := range s.Waiting() {
+			s.ranks = append(s.ranks, p.rank(s, q))
+		}
 	}
 	until := time.Duration(math.MaxInt64) // when the step has to end, for those in it who are in time
 	for len(s.ranks) > 0 && s.Budget() > 0 {

@@ -27,14 +27,16 @@ type whims struct{ seed uint64 }
 
 func (w whims) Plan(s *llmsim.Step) {
 	rng := rand.New(rand.NewPCG(w.seed, uint64(s.Now())))
-	all := slices.Concat(slices.Collect(s.Decoding()), slices.Collect(s.Prefilling()), slices.Collect(s.Waiting()))
 	if rng.IntN(2) == 0 {
 		s.DecodeAll()
 	}
+	all := slices.Concat(slices.Collect(s.Decoding()), slices.Collect(s.Prefilling()), slices.Collect(s.Waiting()))
 	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, q := range all {
-		if n := q.Remaining(); n > 1 && s.Budget() > 0 && rng.IntN(3) == 0 && (slices.Contains(slices.Collect(s.Prefilling()), q) || s.Fits(q)) {
+		if n := q.Remaining(); n > 1 && s.Budget() > 0 && rng.IntN(3) == 0 && (q.Running() || s.Fits(q)) {
 			s.Prefill(q, min(1+rng.IntN(n), s.Budget()))
+		} else if q.Running() && !s.Holds(q) && !s.Empty() && rng.IntN(40) == 0 {
+			s.Preempt(q)
 		} else if rng.IntN(4) > 0 {
 			s.Compute(q)
 		}
@@ -43,6 +45,9 @@ func (w whims) Plan(s *llmsim.Step) {
 		if s.Empty() {
 			s.Compute(q)
 		}
+	}
+	if s.Empty() { // the KV cache is full
+		s.DecodeAll()
 	}
 }
 
@@ -289,6 +294,7 @@ func TestBadPlansPanic(t *testing.T) {
 				s.Prefill(q, 1)
 			}
 		}},
+		{"sequence 1 cannot be preempted: it waits", func(s *llmsim.Step) { s.Preempt(one(s)) }},
 		{"sequence 3 has no place: 2 run, which is MaxBatch", func(s *llmsim.Step) {
 			for q := range s.Waiting() {
 				if q.Job().ID != 2 {
@@ -329,6 +335,17 @@ func TestBadPlansPanic(t *testing.T) {
 				s.Prefill(one(s), 7)
 				s.DecodeAll()
 			},
+			"sequence 1 is preempted in this step": func(s *llmsim.Step) {
+				for q := range s.Decoding() {
+					s.Preempt(q)
+					s.Decode(q)
+				}
+			},
+			"there is no KV cache for a token of sequence 2": func(s *llmsim.Step) {
+				for q := range s.Decoding() {
+					s.Decode(q)
+				}
+			},
 			"nothing in a step, with 2 sequences in the batch and 1 waiting": func(*llmsim.Step) {},
 		} {
 			p := round()
@@ -339,10 +356,13 @@ func TestBadPlansPanic(t *testing.T) {
 					plan(s)
 				}
 			})
+			if p.Preemption = true; strings.HasPrefix(want, "there is no KV") {
+				p.KVTokens = 13
+			}
 			e := engine(t, p)
 			require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 3, Output: 10}))
-			require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Prompt: 5, Output: 10}))
-			require.NoError(t, e.Submit(20*ms, llmsim.Job{ID: 3, Prompt: 50, Output: 10}))
+			require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Prompt: 5, Output: 8}))
+			require.NoError(t, e.Submit(20*ms, llmsim.Job{ID: 3, Prompt: 8, Output: 1}))
 			require.PanicsWithValue(t, "llmsim: policy llmsim_test.planFunc: "+want, func() { e.Advance(time.Second) })
 		}
 	})
@@ -445,7 +465,7 @@ func TestLimitIsDeadline(t *testing.T) {
 func TestPoliciesInABubble(t *testing.T) {
 	for _, policy := range policies[2:] {
 		p := llmsim.OPT13B()
-		p.Policy, p.KVTokens, p.MaxQueue = policy, 5000, 40
+		p.Policy, p.KVTokens, p.MaxQueue, p.Preemption = policy, 5000, 40, policy != policies[2]
 		plan := loadgen.Plan{SLO: chat, Arrivals: loadgen.Poisson{Rate: 12, Seed: 2}, Workload: requests(400, 1000, 300), Timeout: 15 * time.Second}
 		_, want := carryOut(t, llmsim.Runner(p), plan)
 		synctest.Test(t, func(t *testing.T) {

@@ -142,7 +142,12 @@ func (e *Engine) ahead(now time.Duration) (until time.Duration, prompt int, pair
 		until = e.end - now
 	}
 	for _, q := range e.prefills {
-		if q.state == prefilling {
+		switch {
+		case q.state != prefilling:
+		case q.generated > 0: // again, after a preemption
+			prompt += q.target - q.prefilled
+			pairs += triangle(q.target) - triangle(q.prefilled)
+		default:
 			prompt -= q.prefilled - q.job.Computed
 			pairs -= triangle(q.prefilled) - triangle(q.job.Computed)
 		}

@@ -12,8 +12,10 @@ type Sequence struct {
 	target    int // tokens to compute before the next output token: the prompt; after a preemption the answer so far, too
 	prefilled int // of these, computed: here, or before
 	generated int // output tokens
+	computed  int // tokens that were computed when it was preempted
 
-	mark uint64 // the plan that has a place for it, or preempts it
+	entry uint64 // the how manieth it was to enter the batch
+	mark  uint64 // the plan that has a place for it, or preempts it
 }
 
 type state uint8
@@ -31,10 +33,14 @@ func (q *Sequence) Job() Job { return q.job }
 // Arrived is when the job came.
 func (q *Sequence) Arrived() time.Duration { return q.arrived }
 
+// Running says whether it is in the batch.
+func (q *Sequence) Running() bool { return q.state != waiting }
+
 // Generated is how many output tokens have come out.
 func (q *Sequence) Generated() int { return q.generated }
 
-// Remaining is how many prompt tokens are still to be computed; 0: the next output token comes of a decode step.
+// Remaining is how many prompt tokens are still to be computed; 0: the next output token comes of a decode step. After a
+// preemption the answer so far is a part of the prompt.
 func (q *Sequence) Remaining() int { return q.target - q.prefilled }
 
 // held is the tokens of KV cache that a running sequence fills.

@@ -25,8 +25,10 @@ type Step struct {
 	singles []*Sequence
 	chunks  []chunk
 	entered []*Sequence // from the queue, in this order
+	out     []*Sequence // preempted, in this order
 
 	prompt, pairs, decodes, context int64 // what it costs
+	outDecodes, outContext          int   // of those preempted
 	reserved, used                  int   // what it adds to the engine's Stats when it begins
 
 	ranks []rank // room for EarliestDeadline
@@ -44,7 +46,7 @@ func (s *Step) begin(e *Engine) {
 	*s = Step{
 		e: e, serial: e.serial,
 		budget: e.p.TokenBudget, places: e.p.MaxBatch - e.stats.Running, free: e.p.KVTokens - e.stats.KVReserved,
-		singles: s.singles[:0], chunks: s.chunks[:0], entered: s.entered[:0], ranks: s.ranks,
+		singles: s.singles[:0], chunks: s.chunks[:0], entered: s.entered[:0], out: s.out[:0], ranks: s.ranks,
 	}
 }
 
@@ -66,27 +68,83 @@ func (s *Step) Empty() bool { return s.decodes == 0 && len(s.chunks) == 0 }
 // Waiting is the queue, in order of arrival: what came in one instant in order of Rank.
 func (s *Step) Waiting() iter.Seq[*Sequence] { return slices.Values(s.e.queue.items[s.e.queue.head:]) }
 
-// Prefilling is the sequences of the batch whose prompt is not done, in the order in which they entered.
-func (s *Step) Prefilling() iter.Seq[*Sequence] { return slices.Values(s.e.prefills) }
+// Prefilling is the sequences of the batch whose prompt is not done, in the order in which they entered, without those
+// that the step preempts.
+func (s *Step) Prefilling() iter.Seq[*Sequence] { return s.staying(s.e.prefills) }
 
-// Decoding is the sequences of the batch whose prompt is done, in the order in which it was.
-func (s *Step) Decoding() iter.Seq[*Sequence] { return slices.Values(s.e.decodes) }
+// Decoding is the sequences of the batch whose prompt is done, in the order in which it was, without those that the step
+// preempts.
+func (s *Step) Decoding() iter.Seq[*Sequence] { return s.staying(s.e.decodes) }
 
-// DecodeAll plans an output token for each of Decoding. It comes before any Decode.
+func (s *Step) staying(list []*Sequence) iter.Seq[*Sequence] {
+	if len(s.out) == 0 {
+		return slices.Values(list)
+	}
+	return func(yield func(*Sequence) bool) {
+		for _, q := range list {
+			if !slices.Contains(s.out, q) && !yield(q) {
+				return
+			}
+		}
+	}
+}
+
+// Preempted is how many sequences the step throws out of the batch.
+func (s *Step) Preempted() int { return len(s.out) }
+
+// DecodeAll plans an output token for each of Decoding. Under Params.Preemption it preempts, where the KV cache has no room
+// for them, who entered the batch last and is not planned yet, until it has. It comes before any Decode.
 func (s *Step) DecodeAll() {
-	n := len(s.e.decodes)
-	switch {
-	case n == 0:
-		return
-	case s.decodes > 0:
+	if s.decodes > 0 {
 		s.bad("DecodeAll comes before any Decode, and once")
-	case n > s.budget:
+	}
+	n := len(s.e.decodes) - s.outDecodes
+	for s.e.grow*n > s.free {
+		s.Preempt(s.latest())
+		n = len(s.e.decodes) - s.outDecodes
+	}
+	if n == 0 {
+		return
+	}
+	if n > s.budget {
 		s.bad("%d sequences decode, the budget has %d tokens left", n, s.budget)
 	}
 	s.all = true
 	s.budget -= n
+	s.free -= s.e.grow * n
 	s.decodes = int64(n)
-	s.context = s.e.context
+	s.context = s.e.context - int64(s.outContext)
+}
+
+// latest is the sequence of the batch that entered last, of those that the step does not hold.
+func (s *Step) latest() (last *Sequence) {
+	for _, list := range [][]*Sequence{s.e.prefills, s.e.decodes} {
+		for _, q := range list {
+			if !s.Holds(q) && (last == nil || q.entry > last.entry) {
+				last = q
+			}
+		}
+	}
+	return last
+}
+
+// Preempt plans to throw q, which runs, out of the batch before the step begins: its KV cache is free, it waits at the
+// head of the queue, and when it enters again its prompt and the answer so far are computed from the beginning. Tokens
+// that have come out do not come again. A policy that lets nobody stay long enough to be done never ends.
+func (s *Step) Preempt(q *Sequence) {
+	s.check(q, 0)
+	if q.state == waiting {
+		s.bad("sequence %d cannot be preempted: it waits", q.job.ID)
+	}
+	s.out = append(s.out, q)
+	s.places++
+	s.free += s.e.promised(q)
+	s.reserved -= s.e.promised(q)
+	s.used -= q.held()
+	if q.state == decoding {
+		s.outDecodes++
+		s.outContext += q.length()
+	}
 }
 
 // Decode plans an output token for q, whose prompt is done. Where q waits, it enters the batch.
@@ -98,6 +156,10 @@ func (s *Step) Decode(q *Sequence) {
 	if q.state == waiting {
 		s.enter(q)
 	}
+	if s.free < s.e.grow {
+		s.bad("there is no KV cache for a token of sequence %d", q.job.ID)
+	}
+	s.free -= s.e.grow
 	if !s.all {
 		s.singles = append(s.singles, q)
 	}
@@ -122,9 +184,10 @@ func (s *Step) Prefill(q *Sequence, n int) {
 }
 
 // Compute plans as much of q as fits: an output token where its prompt is done, else a chunk of its prompt. It is false, and
-// nothing was planned, where the step holds q already, the budget is spent, or q waits and does not Fit.
+// nothing was planned, where the step holds q already or preempts it, the budget is spent, q waits and does not Fit, or the
+// KV cache has no room for its output token.
 func (s *Step) Compute(q *Sequence) bool {
-	if s.budget == 0 || s.holds(q) || q.state == waiting && !s.Fits(q) {
+	if s.budget == 0 || s.Holds(q) || q.state == waiting && !s.Fits(q) || q.state == decoding && s.free < s.e.grow {
 		return false
 	}
 	if n := q.Remaining(); n > 0 {
@@ -136,8 +199,14 @@ func (s *Step) Compute(q *Sequence) bool {
 }
 
 // Fits says whether q, which waits, could enter the batch now: there is a place, and the KV cache has room for its prompt and
-// whole output.
-func (s *Step) Fits(q *Sequence) bool { return s.places > 0 && s.e.need(q) <= s.free }
+// whole output, or under Params.Preemption for its prompt and a token.
+func (s *Step) Fits(q *Sequence) bool {
+	need := s.e.need(q)
+	if q.Remaining() == 0 {
+		need += s.e.grow
+	}
+	return s.places > 0 && need <= s.free
+}
 
 // Soonest is when q's next output token would come if, beside what is planned so far, q alone were computed, whether it
 // Fits or not: the end of this step where it fits into the budget that is left; else that of as many more as it takes,
@@ -165,15 +234,17 @@ func (s *Step) endWith(q *Sequence, n int) time.Duration {
 // pairs is how many pairs of a token and one that it attends to n prompt tokens make, where so many are done before.
 func pairs(done, n int) int64 { return int64(n)*int64(done) + int64(n)*int64(n+1)/2 }
 
-// holds says whether q is planned.
-func (s *Step) holds(q *Sequence) bool { return q.mark == s.serial || s.all && q.state == decoding }
+// Holds says whether the step computes something of q so far, or preempts it.
+func (s *Step) Holds(q *Sequence) bool { return q.mark == s.serial || s.all && q.state == decoding }
 
 // check panics where n tokens of q cannot be planned, and marks q as planned.
 func (s *Step) check(q *Sequence, n int) {
 	switch {
 	case q == nil || q.e != s.e || s.e.jobs[q.job.ID] != q:
 		s.bad("a sequence that is not in this engine")
-	case s.holds(q):
+	case slices.Contains(s.out, q):
+		s.bad("sequence %d is preempted in this step", q.job.ID)
+	case s.Holds(q):
 		s.bad("sequence %d twice in one step", q.job.ID)
 	case n > s.budget:
 		s.bad("%d tokens of sequence %d, the budget has %d left", n, q.job.ID, s.budget)
