@@ -41,15 +41,25 @@ func inRealTime() bool {
 // timerfd_create(2) is exact, has no slack, and wakes the very thread that then runs the goroutine, and what that starts. A
 // thread of its own in clock_nanosleep(2) would have to hand over to another one, which costs more than the sleep is late. The
 // other is Go's, as the deadline of the wait: while all cores are busy with goroutines, the runtime looks at its timers more
-// often than at what the kernel has to say.
+// often than at what the kernel has to say. To set it wakes another thread, which costs as much as the sleep: as long as the
+// kernel's is the first, Go's comes a little later, and is set for several sleeps at once.
 type kernelPacer struct {
-	file  *os.File
-	conn  syscall.RawConn
-	start time.Time // the instant at which CLOCK_MONOTONIC stood at zero
-	spec  unix.ItimerSpec
-	armed bool
-	woken atomic.Bool
+	file     *os.File
+	conn     syscall.RawConn
+	start    time.Time // the instant at which CLOCK_MONOTONIC stood at zero
+	spec     unix.ItimerSpec
+	armed    bool
+	deadline time.Time // of the wait; zero: unknown
+	busy     int       // sleeps to come for which Go's timer is as exact as the kernel's
+	woken    atomic.Bool
 }
+
+// While the kernel's timer is the first, Go's comes at least slackLeast and at most slackMost later. Once it was not, both are
+// exact until the kernel's has been the first so many times.
+const (
+	slackLeast, slackMost = time.Millisecond, 4 * time.Millisecond
+	busySleeps            = 64
+)
 
 func newKernelPacer() (*kernelPacer, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
@@ -82,17 +92,37 @@ func (p *kernelPacer) until(at time.Time) {
 		next := now.Add(min(d, time.Hour)) // always fits
 		p.spec.Value = unix.NsecToTimespec(int64(next.Sub(p.start)))
 		p.armed = false
-		err := p.file.SetReadDeadline(next)
+		var err error
+		switch {
+		case p.busy > 0:
+			err = p.setDeadline(next)
+		case p.deadline.Before(next.Add(slackLeast)):
+			err = p.setDeadline(next.Add(slackMost))
+		}
 		if p.woken.Load() { // one that is woken later has its deadline moved
+			p.deadline = time.Time{}
 			return
 		}
 		if err == nil {
 			err = p.conn.Read(p.expired)
 		}
-		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) { // never happens, and would be a busy loop if it did
+		switch {
+		case err == nil:
+			p.busy = max(0, p.busy-1)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			p.deadline = time.Time{}
+			if !p.woken.Load() && !time.Now().Before(next) {
+				p.busy = busySleeps
+			}
+		default: // never happens, and would be a busy loop if it did
 			time.Sleep(time.Millisecond)
 		}
 	}
+}
+
+func (p *kernelPacer) setDeadline(at time.Time) error {
+	p.deadline = at
+	return p.file.SetReadDeadline(at)
 }
 
 // expired sets the timer and says so, the first time, that there is nothing to read yet; then the timer has expired. It is

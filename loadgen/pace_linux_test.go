@@ -1,6 +1,8 @@
 package loadgen
 
 import (
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,4 +28,46 @@ func TestPacerInRealTime(t *testing.T) {
 	at := time.Now().Add(ms / 10)
 	p.until(at)
 	assert.False(t, time.Now().Before(at))
+}
+
+// Go's timer is set for several sleeps at once while the kernel's is the first, and for each of them once it was not.
+func TestPacerSetsGosTimerSeldom(t *testing.T) {
+	p, err := newKernelPacer()
+	require.NoError(t, err)
+	defer p.stop()
+	in := func(d time.Duration) time.Time { return time.Now().Add(d) }
+	require.Eventually(t, func() bool { // another timer is set only for want of a processor
+		at := in(ms / 10)
+		p.until(at)
+		first := p.deadline
+		next := in(ms / 10)
+		p.until(next)
+		return p.busy == 0 && p.deadline.Equal(first) && first.After(next.Add(slackLeast)) && !first.After(at.Add(slackMost))
+	}, time.Minute, ms)
+
+	kernels := p.conn
+	p.conn = blind{kernels, p}
+	at := in(ms / 10)
+	p.until(at)
+	assert.False(t, time.Now().Before(at))
+	assert.Equal(t, busySleeps, p.busy)
+	p.conn = kernels
+	at = in(ms / 10)
+	p.until(at)
+	assert.False(t, time.Now().Before(at))
+	if p.busy < busySleeps { // the kernel's was the first
+		assert.Equal(t, busySleeps-1, p.busy)
+		assert.True(t, p.deadline.Equal(at), "both are exact")
+	}
+}
+
+// blind is a timer of which the runtime hears nothing.
+type blind struct {
+	syscall.RawConn
+	p *kernelPacer
+}
+
+func (b blind) Read(f func(uintptr) bool) error {
+	time.Sleep(time.Until(b.p.deadline))
+	return os.ErrDeadlineExceeded
 }
