@@ -249,7 +249,8 @@ func (a *Accumulator) Observe(r *Record) {
 		return
 	}
 	c, other := a.class(r.Class)
-	m := measure(r)
+	var m sample
+	m.measure(r)
 	start := a.at(r.Start)
 	e := entry{class: c.index, start: start, end: start + m.e2e, outcome: r.Outcome, first: -1, in: m.in, out: m.n}
 	e.flags = a.place(e.start, e.end)

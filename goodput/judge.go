@@ -65,15 +65,17 @@ func (j Judgement) Undefined(i int) bool { return i >= 0 && i < 64 && j.undefine
 
 // Judge decides one record.
 func (j *Judge) Judge(r *Record) Judgement {
-	s := measure(r)
+	var s sample
+	s.measure(r)
 	return j.judge(&s, r)
 }
 
-// Measure decides one record, and gives the values that it was decided by: what Judge and [Record.Measure] give, from
+// Measure decides one record, and fills v with the values that it was decided by: what Judge and [Record.Measure] give, from
 // one pass over the record.
-func (j *Judge) Measure(r *Record) (Judgement, Values) {
-	s := measure(r)
-	return j.judge(&s, r), Values{s, r.Custom}
+func (j *Judge) Measure(r *Record, v *Values) Judgement {
+	*v = Values{custom: r.Custom}
+	v.s.measure(r)
+	return j.judge(&v.s, r)
 }
 
 func (j *Judge) judge(s *sample, r *Record) Judgement {

@@ -32,8 +32,8 @@ type sample struct {
 	usageBelow bool // the server's usage is below the tokens seen
 }
 
-// measure reads a record. What cannot be meant is put right as Observe documents.
-func measure(r *Record) (s sample) {
+// measure reads a record into an empty sample. What cannot be meant is put right as Observe documents.
+func (s *sample) measure(r *Record) {
 	s.e2e = s.offset(r.End)
 	s.sent = s.offset(r.Sent)
 	s.first, s.last, s.ttfo = -1, -1, -1
@@ -56,7 +56,6 @@ func measure(r *Record) (s sample) {
 	}
 	s.gap, s.gapTokens = gap, gapTokens
 	s.finish(r, seen)
-	return s
 }
 
 // event is an event's instant, never before the last one's (0 where there is none), and its tokens.
@@ -223,7 +222,11 @@ type Values struct {
 }
 
 // Measure reads the record once. What cannot be meant is put right as [Accumulator.Observe] says. It allocates nothing.
-func (r *Record) Measure() Values { return Values{measure(r), r.Custom} }
+func (r *Record) Measure() (v Values) {
+	v.s.measure(r)
+	v.custom = r.Custom
+	return v
+}
 
 // Value is the value of a metric, as [Record.Value] gives it.
 func (v *Values) Value(m slo.Metric) (float64, bool) {

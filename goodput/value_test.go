@@ -61,7 +61,7 @@ func TestValue(t *testing.T) {
 func TestValueOfWhatCannotBeMeant(t *testing.T) {
 	r := &Record{Sent: time.Hour, Tokens: []Token{{At: -5}, {At: 80 * ms, N: -3}, {At: 50 * ms}, {At: math.MaxInt64, N: math.MaxInt}},
 		End: -1, InputTokens: -4, OutputTokens: math.MaxInt, FirstOutput: math.MaxInt64}
-	s := measure(r)
+	s := measured(r)
 	assert.True(t, s.repaired)
 	assert.Equal(t, sample{sent: 0, e2e: maxOffset, first: 0, last: maxOffset, ttfo: maxOffset, events: 4, n1: 1, n: maxTokens,
 		gap: maxOffset - int64(80*ms), gapTokens: maxTokens, repaired: true, usageBelow: false}, s,
@@ -72,14 +72,14 @@ func TestValueOfWhatCannotBeMeant(t *testing.T) {
 		{Tokens: tokens(5, 4), End: 6}, {Tokens: []Token{{At: 5, N: -1}}, End: 6}, {Tokens: tokens(5), FirstOutput: 4, End: 6},
 		{Tokens: tokens(5), FirstOutput: 6, End: 6}, {InputTokens: -1}, {OutputTokens: int(maxTokens + 1)}, {End: time.Duration(maxOffset) + 1},
 	} {
-		s := measure(r)
+		s := measured(r)
 		assert.True(t, s.repaired, "%+v", r)
 		assert.GreaterOrEqual(t, s.e2e, s.sent)
 	}
-	s = measure(&Record{Tokens: tokens(5, 5, 7), FirstOutput: 7, Sent: 5, End: 7, OutputTokens: 3})
+	s = measured(&Record{Tokens: tokens(5, 5, 7), FirstOutput: 7, Sent: 5, End: 7, OutputTokens: 3})
 	assert.False(t, s.repaired)
 	assert.False(t, s.usageBelow)
-	s = measure(&Record{Tokens: tokens(5, 5, 7), OutputTokens: 2, End: 7})
+	s = measured(&Record{Tokens: tokens(5, 5, 7), OutputTokens: 2, End: 7})
 	assert.True(t, s.usageBelow)
 	assert.EqualValues(t, 3, s.n)
 }
@@ -92,7 +92,8 @@ func TestMeasureGivesTheSameValues(t *testing.T) {
 		InputTokens: 30, OutputTokens: 3, Custom: map[slo.Metric]float64{"x_score": -0.5, "x_bad": math.NaN()},
 	}
 	judge := NewJudge(slo.MustParse("ttft p95 < 200ms, itl p95 < 20ms"), nil)
-	judged, v := judge.Measure(&r)
+	var v Values
+	judged := judge.Measure(&r, &v)
 	require.Equal(t, judge.Judge(&r), judged)
 	require.True(t, judged.Misses(1))
 	for _, m := range append(slo.Metrics(), "x_score", "x_bad", "x_absent", "nonsense") {
@@ -103,5 +104,10 @@ func TestMeasureGivesTheSameValues(t *testing.T) {
 	}
 	require.Equal(t, 30, v.InputTokens())
 	require.Equal(t, 7, v.OutputTokens(), "usage below the tokens seen gives way to them")
-	require.Zero(t, testing.AllocsPerRun(100, func() { judged, v = judge.Measure(&r) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { judged = judge.Measure(&r, &v) }))
+}
+
+func measured(r *Record) (s sample) {
+	s.measure(r)
+	return s
 }

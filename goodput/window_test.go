@@ -105,7 +105,7 @@ func TestWindowEndedWhileARecordWasOnItsWay(t *testing.T) {
 		a := NewAccumulator(slo.MustParse("e2e p95 < 1s"), WithWindow(epoch, time.Time{}))
 		observe(a, request(0, ms))
 		r := request(c.at, ms)
-		m := measure(r)
+		m := measured(r)
 		start := a.at(r.Start)
 		e := entry{start: start, end: start + m.e2e, outcome: Success, first: -1, flags: a.place(start, start+m.e2e) | isGood}
 		a.EndWindow(epoch.Add(2 * time.Second))

@@ -81,15 +81,17 @@ type verdict struct {
 	in, out                     uint64
 }
 
-func (g *group) verdict(r *goodput.Record) verdict {
-	by, of := g.judge.Measure(r)
-	v := verdict{outcome: r.Outcome, good: by.Good, first: -1, in: uint64(of.InputTokens()), out: uint64(of.OutputTokens())}
+// judgeRecord fills v.
+func (g *group) judgeRecord(r *goodput.Record, v *verdict) {
+	var of goodput.Values
+	by := g.judge.Measure(r, &of)
+	*v = verdict{outcome: r.Outcome, good: by.Good, first: -1, in: uint64(of.InputTokens()), out: uint64(of.OutputTokens())}
 	if !v.outcome.Valid() {
 		v.outcome = goodput.ServerError
 	}
 	if v.outcome != goodput.Success {
 		v.missed = g.all()
-		return v
+		return
 	}
 	for j, i := range g.each {
 		bit := uint64(1) << j
@@ -104,5 +106,4 @@ func (g *group) verdict(r *goodput.Record) verdict {
 	if v.missed != 0 {
 		v.first = bits.TrailingZeros64(v.missed)
 	}
-	return v
 }

@@ -109,7 +109,8 @@ func (f *InFlight) End(r *goodput.Record) {
 	if r == nil {
 		r = &goodput.Record{End: time.Duration(now - f.start), Outcome: goodput.ServerError}
 	}
-	v := c.verdict(r)
+	var v verdict
+	c.judgeRecord(r, &v)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.done {

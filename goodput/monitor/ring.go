@@ -10,11 +10,14 @@ var layout = [...]struct {
 	width time.Duration
 	slots int64
 }{
-	{time.Second, 600},
+	{time.Duration(slotWidth), 600},
 	{10 * time.Second, 2160},
 	{5 * time.Minute, 864},
 	{time.Hour, 720},
 }
+
+// slotWidth is that of the finest ring, ns.
+const slotWidth = int64(time.Second)
 
 // MaxWindow is the longest window that a monitor can look back on: 30 days.
 const MaxWindow = 30 * 24 * time.Hour

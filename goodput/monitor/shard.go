@@ -13,7 +13,7 @@ const maxShards = 8
 
 type shard struct {
 	mu    sync.Mutex
-	sec   int64  // what the cells are about, a slot of the finest ring
+	from  int64  // the slot of the finest ring that the cells are about; it ends a width later
 	cells []cell // by class
 	dirty []*class
 	wheel wheel
@@ -51,12 +51,12 @@ func (m *Monitor) unlock(s *shard) {
 
 // cell is the counts of a class in the second of now; those of the one before go to the rings. s is locked.
 func (m *Monitor) cell(s *shard, c *class, now int64) *cell {
-	if sec := now / int64(layout[0].width); sec != s.sec {
+	if uint64(now-s.from) >= uint64(slotWidth) {
 		m.mu.Lock()
 		m.flush(s)
 		m.sweep(s, now)
 		m.mu.Unlock()
-		s.sec = sec
+		s.from = now - now%slotWidth
 	}
 	for len(s.cells) <= c.index {
 		s.cells = append(s.cells, cell{})
@@ -76,7 +76,7 @@ func (m *Monitor) cell(s *shard, c *class, now int64) *cell {
 func (m *Monitor) flush(s *shard) {
 	for _, c := range s.dirty {
 		one := &s.cells[c.index]
-		c.add(s.sec*int64(layout[0].width), one.counts)
+		c.add(s.from, one.counts)
 		clear(one.counts)
 		one.dirty = false
 	}
@@ -130,7 +130,8 @@ func (m *Monitor) attend(now int64) {
 // instants, which are not looked at: a record is booked when it comes.
 func (m *Monitor) Observe(r *goodput.Record) {
 	c, other := m.class(r.Class)
-	v := c.verdict(r)
+	var v verdict
+	c.judgeRecord(r, &v)
 	s := m.lock()
 	one := m.cell(s, c, m.now())
 	one.counts[cOffered]++
