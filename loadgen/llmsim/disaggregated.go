@@ -13,9 +13,10 @@ import (
 // A job goes to a prefill engine when it comes. The step that completes its prompt yields its first token, and with it the
 // decode pool's router chooses its decode engine; the further tokens are of decode steps there. That engine calls for the
 // KV cache when it has room for all of the job, prompt and output, beside what it has called for before, and fewer than
-// MaxBatch jobs; first come, first served, among those chosen for it. The room is taken from then on. Until the transfer is
-// over, the KV cache keeps its place in the prefill engine: where the decode pool is full, prompts wait there, and where
-// that is full too, no new ones are begun.
+// MaxBatch jobs; first come, first served, among those chosen for it. The room is taken from then on. Under
+// Params.Preemption it calls when it has room for the prompt and two tokens, and has thrown nobody out who waits to come
+// back. Until the transfer is over, the KV cache keeps its place in the prefill engine: where the decode pool is full,
+// prompts wait there, and where that is full too, no new ones are begun.
 //
 // This is how DistServe deals with bursts (its section 4.3): decode instances fetch from prefill instances as they need it,
 // and the memory of these is the buffer. Its requests go to the prefill instance with the shortest queue, then to the decode
@@ -106,8 +107,8 @@ const (
 // caller is a decode engine that calls for KV caches.
 type caller struct {
 	r        *Replica
-	tokens   int        // of KV cache of the jobs called for that are not over
-	jobs     int        // those
+	tokens   int        // of KV cache that is kept for jobs called for: to their end, under Preemption until the engine has them
+	jobs     int        // called for that are not over
 	waitlist []*transit // chosen for it, in order of first tokens
 }
 
@@ -155,10 +156,10 @@ func (m *split) Cancel(now time.Duration, id uint64) bool {
 	case inTransfer:
 		m.links[x.from.i].cancel(m.now, x)
 		m.leave(x)
-		c.over(x)
+		c.over(x, false)
 	case inDecode:
 		x.on.e.Cancel(m.now, id)
-		c.over(x)
+		c.over(x, true)
 	}
 	m.call(c)
 	return true
@@ -190,12 +191,14 @@ func (m *split) Advance(to time.Duration) []Event {
 // counts both sides of a transfer.
 func (m *split) Stats() Stats {
 	s := m.prefill.stats()
-	d := m.decode.stats()
-	d.KVReserved = 0
 	for _, c := range m.callers {
-		d.KVReserved += c.tokens
+		d := c.r.e.Stats()
+		if !c.r.p.Preemption {
+			d.KVReserved = 0 // what runs is among what is kept
+		}
+		s = s.plus(d)
+		s.KVReserved += c.tokens
 	}
-	s = s.plus(d)
 	s.Waiting += m.moving
 	return s
 }
@@ -243,7 +246,7 @@ func (m *split) decoded(c *caller, events []Event) {
 		m.events = append(m.events, ev)
 		if ev.Last {
 			delete(m.jobs, ev.ID)
-			c.over(x)
+			c.over(x, true)
 		}
 	}
 }
@@ -282,29 +285,58 @@ func (m *split) prefilled(r *Replica, events []Event) {
 
 // call lets a decode engine call for what it has room for.
 func (m *split) call(c *caller) {
-	for len(c.waitlist) > 0 {
+	for len(c.waitlist) > 0 && c.jobs < c.r.p.MaxBatch {
 		x := c.waitlist[0]
-		if c.jobs == c.r.p.MaxBatch || x.prompt+x.output > c.r.p.KVTokens-c.tokens {
+		if c.room(x) > c.free() {
 			return
 		}
 		c.waitlist = slices.Delete(c.waitlist, 0, 1)
 		c.jobs++
-		c.tokens += x.prompt + x.output
+		c.tokens += c.room(x)
 		x.phase = inTransfer
 		m.links[x.from.i].call(m.now, x)
 	}
 }
 
-// over gives the room of a job back.
-func (c *caller) over(x *transit) {
+// room is what is kept for a job.
+func (c *caller) room(x *transit) int {
+	if c.r.p.Preemption {
+		return x.prompt + 2 // what there is of it, and the next token
+	}
+	return x.prompt + x.output
+}
+
+// free is the room that is neither taken nor kept.
+func (c *caller) free() int {
+	e := c.r.e
+	free := e.p.KVTokens - c.tokens
+	if !e.p.Preemption {
+		return free
+	}
+	for _, q := range e.queue.items[e.queue.head:] {
+		if q.generated > 0 {
+			return 0 // thrown out: it goes first
+		}
+		free -= e.need(q) + 1
+	}
+	return free - e.stats.KVReserved
+}
+
+// over is the end of a job that was called for and, where it arrived, is in the engine no more.
+func (c *caller) over(x *transit, arrived bool) {
 	c.jobs--
-	c.tokens -= x.prompt + x.output
+	if !arrived || !c.r.p.Preemption {
+		c.tokens -= c.room(x)
+	}
 }
 
 // arrive is the end of a transfer.
 func (m *split) arrive(x *transit) {
 	m.leave(x)
 	x.phase = inDecode
+	if c := m.callers[x.on.i]; c.r.p.Preemption {
+		c.tokens -= c.room(x)
+	}
 	if err := x.on.e.Submit(m.now, x.job); err != nil {
 		panic(err) // its room was kept
 	}

@@ -174,6 +174,9 @@ func TestDisaggregatedOrderOfCalls(t *testing.T) {
 		d := split(p, 2, 3, transfer)
 		d.Decode.Engines[1].KVTokens, d.Decode.Engines[2].KVTokens = 40, 45
 		d.Prefill.Router, d.Decode.Router = looker{within}, looker{within}
+		for k := range d.Decode.Engines {
+			d.Decode.Engines[k].Preemption = i%2 == 0
+		}
 		run := func(shuffle *rand.Rand) []llmsim.Event {
 			m := machine(t, d)
 			return shuffled(t, m, 300, 20, 9, shuffle, func(in map[uint64]bool) {
@@ -238,6 +241,41 @@ func TestDisaggregatedLimits(t *testing.T) {
 	d.Decode.Engines[0].MaxBatch, d.Decode.Engines[0].KVTokens = 64, 1<<20
 	full := p.Base + 64*(p.PerSequence+612*p.PerContextToken)
 	assert.InEpsilon(t, 64/(199*full.Seconds()), rate(d, 200), 0.02)
+}
+
+// TestDisaggregatedPreemption: a decode engine that keeps no room for answers has more at once, and throws some out again.
+func TestDisaggregatedPreemption(t *testing.T) {
+	p := round()
+	p.KVTokens, p.MaxBatch = 60, 8
+	run := func(preemption bool) (s llmsim.Stats, most int) {
+		d := split(p, 2, 1, atOnce)
+		d.Decode.Engines[0].Preemption = preemption
+		m := machine(t, d)
+		for id := range uint64(20) {
+			require.NoError(t, m.Submit(0, llmsim.Job{ID: id, Rank: id, Prompt: 6, Output: 24}))
+		}
+		m.Advance(time.Second) // the prefill pool has no prompt left that is not computed, or no room for one
+		last := map[uint64]bool{}
+		for at, ok := m.Next(); ok; at, ok = m.Next() {
+			clear(last)
+			for _, ev := range m.Advance(at) {
+				last[ev.ID] = true
+			}
+			most = max(most, len(last))
+		}
+		return m.Stats(), most
+	}
+	kept, few := run(false)
+	thrown, many := run(true)
+	assert.Equal(t, 2, few, "30 tokens each")
+	assert.Greater(t, many, few)
+	assert.Zero(t, kept.Preemptions)
+	assert.Greater(t, thrown.Preemptions, uint64(3))
+	assert.Greater(t, thrown.Recomputed, uint64(20))
+	assert.Equal(t, kept.OutputTokens, thrown.OutputTokens)
+	again := thrown.PromptTokens - kept.PromptTokens - thrown.Recomputed
+	assert.LessOrEqual(t, again, thrown.Preemptions, "who comes back has at most one token that was not computed yet")
+	assert.Zero(t, thrown.KVReserved+thrown.KVUsed+thrown.Running+thrown.Waiting)
 }
 
 // TestSlowTransferIsInTheSecondToken: TTFT knows nothing of it, and neither does the third token.

@@ -24,7 +24,7 @@ func alone(t *testing.T, p llmsim.Params, prompt, output int) (ttft, tpot time.D
 	return ttft, tpot
 }
 
-// The fits that OPT13B and OPT13BTP4 cite, in ms.
+// The fits that the parameter sets cite, in ms.
 var fits = []struct {
 	name            string
 	params          llmsim.Params
@@ -32,6 +32,8 @@ var fits = []struct {
 }{
 	{"OPT13B", llmsim.OPT13B(), [3]float64{23.62736227, 0.15054561, 8.65348374e-06}, [3]float64{19.562534173678987, 0.0004941120550644942, 0.05060571771697455}},
 	{"OPT13BTP4", llmsim.OPT13BTP4(), [3]float64{10.965724575862776, 0.034619455295915404, 4.7511361198071533e-07}, [3]float64{10.256231678259395, 0.00018786702316166354, 0.03269273629225551}},
+	{"OPT13BTP2", llmsim.OPT13BTP2(), [3]float64{13.402703359246601, 0.06234291581603636, 2.226884309113053e-06}, [3]float64{13.294796350285385, 0.00034109219700723494, 0.06296393225243659}},
+	{"OPT66BTP4", llmsim.OPT66BTP4(), [3]float64{26.76512367065223, 0.1375928914774527, 7.561318878163137e-06}, [3]float64{30.760284619429587, 0.000451947603788462, 0.063284195750671}},
 }
 
 func TestIdleEngineMatchesItsSource(t *testing.T) {

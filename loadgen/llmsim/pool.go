@@ -202,5 +202,7 @@ func (s Stats) plus(o Stats) Stats {
 	s.Busy += o.Busy
 	s.PromptTokens += o.PromptTokens
 	s.OutputTokens += o.OutputTokens
+	s.Preemptions += o.Preemptions
+	s.Recomputed += o.Recomputed
 	return s
 }
