@@ -49,6 +49,7 @@ func AllowRemote(hosts ...string) HandlerOption {
 //
 // A request from an address that is not loopback, or that a proxy has forwarded, is refused (403) unless [AllowRemote] allows it; so is one whose Host header is not a loopback name, for that is how a page from
 // elsewhere reaches a server on the user's machine by a name of its own (DNS rebinding). A Unix socket is the same machine.
+// A proxy on this machine that does not say that it forwards cannot be told from its users: let it have no route to this.
 func (m *Monitor) Handler(opts ...HandlerOption) http.Handler {
 	h := &handler{m: m}
 	for _, o := range opts {

@@ -155,7 +155,7 @@ func (m *Monitor) initAlerts() error {
 	}
 	for k, r := range m.rules {
 		if !used[k] {
-			return fmt.Errorf("WithRules: %w: no SLO has the objective %q", ErrRule, r.Objective)
+			return fmt.Errorf("WithRules: %w: no SLO has the objective %.80q, as it stands in %q", ErrRule, r.Objective, m.slo)
 		}
 	}
 	return nil

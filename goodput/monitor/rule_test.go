@@ -101,8 +101,9 @@ func TestRulesThatCannotBeMeant(t *testing.T) {
 		require.ErrorContains(t, err, bad.text)
 	}
 	require.ErrorIs(t, Rule{Budget: 1, Long: 2 * day, Short: time.Hour}.Check(p90, day), ErrRule)
-	_, err = New(slo.MustParse("ttft p90 < 2s"), WithRules(Rule{Budget: 0.05, Long: 6 * time.Hour, Short: time.Hour, Objective: "ttft p95 < 2s"}))
+	_, err = New(slo.MustParse("ttft p90 < 2s"), WithRules(Rule{Budget: 0.05, Long: 6 * time.Hour, Short: time.Hour, Objective: "ttft p90 < 2000ms"}))
 	require.ErrorIs(t, err, ErrRule)
+	require.ErrorContains(t, err, `no SLO has the objective "ttft p90 < 2000ms", as it stands in "ttft p90 < 2s"`)
 	twice := Rule{Severity: Page, Budget: 0.05, Long: 6 * time.Hour, Short: time.Hour}
 	sooner := twice
 	sooner.Short = 30 * time.Minute

@@ -108,7 +108,7 @@ func (p *Plan) normalise() error {
 	}
 	for _, r := range p.Alerts {
 		if r.Objective != "" && !has(p.SLO, r.Objective) {
-			return fmt.Errorf("%w: Alerts: the SLO has no objective %.80q", ErrPlan, r.Objective)
+			return fmt.Errorf("%w: Alerts: there is no objective %.80q, as it stands in %q", ErrPlan, r.Objective, p.SLO)
 		}
 	}
 	for _, set := range []map[string]string{p.Match, p.Labels} {
