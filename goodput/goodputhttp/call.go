@@ -97,8 +97,8 @@ func (c *call) Wrote(p []byte, err error) {
 }
 
 // ahead is what the handler's goroutine knows of the Tally for itself, so that of a write and the flush behind it, where a stream
-// spends its time, one alone takes the lock. That is so once the first output has left, and as long as no TokenCounter but an
-// ownCounter tells the Tally of events, and nobody else does.
+// spends its time, one alone takes the lock. That is so once the first output has left, until the end marker is written, and as
+// long as no TokenCounter but an ownCounter tells the Tally of events, and nobody else does.
 type ahead struct {
 	may    bool
 	events int // how many there were when it was last under the lock
@@ -127,6 +127,7 @@ func (c *call) found(events int, marker bool) {
 func (c *call) add(n int64) {
 	if c.bytes += n; c.length >= 0 && c.bytes >= c.length && c.broken == nil {
 		c.EndMarker()
+		c.ahead.may = false
 	}
 }
 

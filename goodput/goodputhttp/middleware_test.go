@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -747,16 +748,41 @@ func TestWebsocketEchoes(t *testing.T) {
 	require.Equal(t, "hello\n", line)
 }
 
+// failing is a writer that can fail.
+type failing struct {
+	nowhere
+	err error
+}
+
+func (w *failing) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+func (w *failing) FlushError() error { return w.err }
+
 // What leaves when does not depend on who counts: with a counter of the caller's each flush takes the lock, and without one most
 // do not.
 func TestTimesWithAnotherCounter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for seed := range uint64(200) {
-			run := func(kind string, counter func(*http.Request, http.Header) TokenCounter) goodput.Record {
+		for seed := range uint64(1000) {
+			run := func(kind string, counter func(*http.Request, http.Header) TokenCounter) (r goodput.Record) {
 				b, rng := newBooks(), rand.New(rand.NewPCG(seed, 1))
+				below := &failing{nowhere: nowhere{http.Header{}}}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
 				mw := NewMiddleware(Config{Sink: b, Monitor: newMonitor(t, "ttft p95 < 100ms"), Counter: counter})
+				defer func() {
+					recover()
+					r = b.one(t)
+					r.Start = time.Time{}
+				}()
 				mw.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Content-Type", kind)
+					if rng.IntN(2) == 0 { // the body is over when it is as long as that
+						w.Header().Set("Content-Length", strconv.Itoa(rng.IntN(100)))
+					}
 					f := w.(http.Flusher)
 					for range rng.IntN(30) {
 						time.Sleep(time.Duration(rng.IntN(3)) * ms)
@@ -777,16 +803,21 @@ func TestTimesWithAnotherCounter(t *testing.T) {
 							}()
 							<-done
 						case 7:
-							if rng.IntN(5) == 0 {
+							switch rng.IntN(12) {
+							case 0, 1:
 								io.WriteString(w, "data: [DONE]\n\n")
+							case 2:
+								cancel() // the client goes away
+							case 3:
+								below.err = net.ErrClosed
+							case 4:
+								panic(http.ErrAbortHandler)
 							}
 						default:
 							f.Flush()
 						}
 					}
-				})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
-				r := b.one(t)
-				r.Start = time.Time{}
+				})).ServeHTTP(below, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
 				return r
 			}
 			for _, kind := range []string{"text/event-stream", "application/x-ndjson"} {
