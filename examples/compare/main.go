@@ -73,11 +73,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err == nil {
 		var c *curve.Comparison
 		if c, err = curve.Compare(sides[0], sides[1]); err == nil {
-			fmt.Fprint(stdout, head(sides), c)
+			fmt.Fprint(stdout, head(o.described(), sides), c)
 			if text := sentence(c); text != "" {
 				fmt.Fprintf(stdout, "\n%s\n", text)
 			}
-			if err = o.write(c, document(c, sides)); err == nil {
+			if err = o.write(c, document(c, o.described(), sides)); err == nil {
 				return status(c)
 			}
 		}

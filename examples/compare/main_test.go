@@ -34,7 +34,8 @@ func TestTwoSimulatedEngines(t *testing.T) {
 	page, table := filepath.Join(t.TempDir(), "comparison.html"), filepath.Join(t.TempDir(), "comparison.csv")
 	status, out, errs := call(t, nil, "--warmup", "10s", "--duration", "20s", "--json", file, "--html", page, "--csv", table)
 	assert.Equal(t, exitShown, status, errs)
-	assert.Equal(t, "SLO            tpot p90 < 20ms\nLoad           closed loop of 64\nClient         valid in 8 of 8 runs\n", out[:strings.Index(out, "By goodput")])
+	assert.Equal(t, "A              a simulated engine with at most 32 sequences in a batch\nB              a simulated engine with at most 128 sequences in a batch\n"+
+		"SLO            tpot p90 < 20ms\nLoad           closed loop of 64\nClient         valid in 8 of 8 runs\n", out[:strings.Index(out, "By goodput")])
 	assert.Contains(t, out, "By goodput     A wins")
 	assert.Contains(t, out, "By throughput  B wins")
 	assert.Contains(t, out, "B does more")
@@ -53,6 +54,7 @@ func TestTwoSimulatedEngines(t *testing.T) {
 	text, err = os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "A has the greater goodput")
+	assert.Contains(t, string(text), "B: a simulated engine with at most 128 sequences in a batch")
 	text, err = os.ReadFile(table)
 	require.NoError(t, err)
 	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
@@ -72,17 +74,19 @@ func TestTheHeadSaysWhatIsCompared(t *testing.T) {
 		return r
 	}
 	x, y := report("poisson 8/s", goodput.Valid), report("poisson 9/s", goodput.Suspect, "its lag was long\x1b[2J", "and so on")
-	assert.Equal(t, `SLO            e2e p90 < 1s
+	assert.Equal(t, `A              one
+B              the other
+SLO            e2e p90 < 1s
                of chat: ttft p95 < 2s
-Load of a      poisson 8/s
-Load of b      poisson 9/s
+Load of A      poisson 8/s
+Load of B      poisson 9/s
 Client         not valid in 2 of 4 runs: it may have had a part in the figures
                suspect in run B 1: its lag was long?[2J; and so on
                invalid in run B 2
-`, head([2][]*goodput.Report{{x, x}, {y, report("poisson 9/s", goodput.Invalid)}}))
+`, head([2]string{"one", "the other"}, [2][]*goodput.Report{{x, x}, {y, report("poisson 9/s", goodput.Invalid)}}))
 	nobody := report("", "")
-	assert.Contains(t, head([2][]*goodput.Report{{nobody}, {nobody}}), "Load           nobody said\nClient         nobody measured it\n")
-	assert.Contains(t, head([2][]*goodput.Report{{nobody}, {x}}), "Client         valid in 1 of 2 runs\n")
+	assert.Contains(t, head([2]string{"one", "the other"}, [2][]*goodput.Report{{nobody}, {nobody}}), "Load           nobody said\nClient         nobody measured it\n")
+	assert.Contains(t, head([2]string{"one", "the other"}, [2][]*goodput.Report{{nobody}, {x}}), "Client         valid in 1 of 2 runs\n")
 }
 
 func TestTooFewRunsSayNothing(t *testing.T) {
@@ -101,6 +105,7 @@ func TestTwoEndpoints(t *testing.T) {
 	status, out, errs := call(t, env, append(args, "--slo", "ttft p50 < 49ms", slow.URL+"/v1", fast.URL+"/v1")...)
 	assert.Contains(t, []int{exitShown, exitUnknown}, status, errs) // unknown: this machine was too busy
 	assert.Contains(t, out, "4 of a, 4 of b")
+	assert.Contains(t, out, "A              m at "+strings.TrimPrefix(slow.URL, "http://")+"\n")
 	assert.Contains(t, out, "b", "the fast one")
 	assert.NotContains(t, out, "A wins")
 	assert.NotContains(t, out+errs, "sk-")
@@ -135,6 +140,7 @@ func TestTwoListsOfFiles(t *testing.T) {
 	list := func(files []string) string { return strings.Join(files, ",") }
 	status, out, errs := call(t, nil, list(a), list(b))
 	assert.Equal(t, exitShown, status, errs)
+	assert.Contains(t, out, "A              4 files of records, from a\n")
 	assert.Contains(t, out, "By goodput     B wins, 1.46 against 0.995 requests/s")
 	assert.Contains(t, out, "no difference shown", "in throughput there is none")
 	assert.NotContains(t, out, "does more")

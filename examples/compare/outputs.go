@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,10 +18,31 @@ import (
 	"github.com/goodputkit/goodputkit/goodput/report"
 )
 
-// head says what stands above a comparison: what was promised, what either was asked, and what the client that asked says of itself.
-func head(sides [2][]*goodput.Report) string {
+// described is what A and B are. Of an endpoint's address only the host is named: the rest may have a secret in it.
+func (o *options) described() (both [2]string) {
+	for i := range both {
+		switch {
+		case o.files[i] != nil:
+			both[i] = fmt.Sprintf("%d files of records, from %s", len(o.files[i]), plain(filepath.Base(o.files[i][0])))
+		case o.urls[i] == "":
+			both[i] = fmt.Sprintf("a simulated engine with at most %d sequences in a batch", simulatedBatch[i])
+		default:
+			both[i] = plain(o.models[i])
+			if u, err := url.Parse(o.urls[i]); err == nil && u.Host != "" {
+				both[i] += " at " + plain(u.Host)
+			}
+		}
+	}
+	return both
+}
+
+// head says what stands above a comparison: what A and B are, what was promised, what either was asked, and what the client that asked says of itself.
+func head(systems [2]string, sides [2][]*goodput.Report) string {
 	var b strings.Builder
 	line := func(name, text string) { fmt.Fprintf(&b, "%-15s%s\n", name, text) }
+	for i, what := range systems {
+		line(name(i), what)
+	}
 	first := sides[0][0]
 	line("SLO", first.SLO.String())
 	for _, class := range slices.Sorted(maps.Keys(first.Classes)) {
@@ -30,8 +53,8 @@ func head(sides [2][]*goodput.Report) string {
 	if a, b := loadOf(sides[0]), loadOf(sides[1]); a == b {
 		line("Load", a)
 	} else {
-		line("Load of a", a)
-		line("Load of b", b)
+		line("Load of A", a)
+		line("Load of B", b)
 	}
 	runs, measured := 0, 0
 	var unsound []string
@@ -83,8 +106,9 @@ func plain(text string) string {
 }
 
 // document is the comparison with its runs, for people.
-func document(c *curve.Comparison, sides [2][]*goodput.Report) report.Document {
-	d := report.Document{Title: "Comparison of A and B", Comparison: c}
+func document(c *curve.Comparison, systems [2]string, sides [2][]*goodput.Report) report.Document {
+	d := report.Document{Title: "Comparison of A and B", Comparison: c,
+		Sections: []report.Section{{Title: "What was compared", Text: []string{"A: " + systems[0], "B: " + systems[1]}}}}
 	for i, side := range sides {
 		for n, r := range side {
 			d.Runs = append(d.Runs, report.Run{Name: fmt.Sprint(name(i), " ", n+1), Report: r})
