@@ -87,10 +87,11 @@ func New(c Config) (*Target, error) {
 	u.User = nil
 	t.url = u
 	t.request = &http.Request{Method: http.MethodPost, URL: u, Host: host, Header: h}
-	if t.fields, err = fields(c, endpoint); err != nil {
+	f, err := fields(c, endpoint)
+	if err != nil {
 		return nil, err
 	}
-	t.fixed = join(nil, t.fields, slices.Sorted(maps.Keys(t.fields)))
+	t.common = endpoint.common(f, join(nil, f, slices.Sorted(maps.Keys(f))))
 	if c.HTTP2 && c.Client != nil {
 		return nil, refuse("HTTP2", "is set, but it is the Client that chooses the protocol")
 	}

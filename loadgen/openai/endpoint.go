@@ -83,12 +83,14 @@ func (e Endpoint) messages() bool { return e == ChatCompletions || e == Response
 func (e Endpoint) limits() []string {
 	switch e {
 	case Responses:
-		return []string{"max_output_tokens"}
+		return responsesLimits
 	case Embeddings:
 		return nil
 	}
-	return []string{"max_tokens", "max_completion_tokens"}
+	return limits
 }
+
+var limits, responsesLimits = []string{"max_tokens", "max_completion_tokens"}, []string{"max_output_tokens"}
 
 // limit is the request's own token limit by its fields: the lowest of them; 0: none.
 func (e Endpoint) limit(f map[string]json.RawMessage) int {

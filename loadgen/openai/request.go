@@ -25,25 +25,43 @@ type query struct {
 	choices int // answers that were asked for, at least 1
 }
 
+// common is what the bodies of requests have in common.
+type common struct {
+	fields  map[string]json.RawMessage
+	joined  []byte // the same, without braces
+	limit   int    // output tokens of one choice; 0: they set no limit
+	choices int    // answers that they ask for, at least 1
+	input   bool   // the input is among them
+	limited bool   // a limit is, whatever it is worth
+}
+
+func (e Endpoint) common(f map[string]json.RawMessage, joined []byte) common {
+	limited := slices.ContainsFunc(e.limits(), func(name string) bool { return f[name] != nil })
+	return common{f, joined, e.limit(f), e.choices(f), f[e.input()] != nil, limited}
+}
+
 // query makes the body of a request.
 func (t *Target) query(req *loadgen.Request) (query, error) {
-	f, fixed := t.fields, t.fixed
+	c := &t.common
 	if len(req.Body) > 0 {
-		f = maps.Clone(f)
+		f := maps.Clone(c.fields)
 		if err := overlay(f, req.Body); err != nil {
 			return query{}, cannot("Request.Body: " + err.Error())
 		}
-		isFixed := func(name string) bool { return t.fields[name] != nil }
-		if names := slices.Sorted(maps.Keys(req.Body)); slices.ContainsFunc(names, isFixed) {
-			fixed = join(nil, f, slices.Sorted(maps.Keys(f)))
+		joined := c.joined
+		isCommon := func(name string) bool { return t.common.fields[name] != nil }
+		if names := slices.Sorted(maps.Keys(req.Body)); slices.ContainsFunc(names, isCommon) {
+			joined = join(nil, f, slices.Sorted(maps.Keys(f)))
 		} else {
-			fixed = join(slices.Clip(fixed), f, names)
+			joined = join(slices.Clip(joined), f, names)
 		}
+		own := t.endpoint.common(f, joined)
+		c = &own
 	}
-	q := query{limit: t.endpoint.limit(f), choices: t.endpoint.choices(f), body: make([]byte, 0, len(fixed)+len(req.Prompt)+len(req.Prompt)/8+128)}
+	q := query{limit: c.limit, choices: c.choices, body: make([]byte, 0, len(c.joined)+len(req.Prompt)+len(req.Prompt)/8+128)}
 	b := append(q.body, '{')
 	switch name := t.endpoint.input(); {
-	case f[name] != nil:
+	case c.input:
 	case len(req.Messages) == 0 && name == "messages":
 		b = append(b, `"messages":[{"role":"user","content":`...)
 		b = append(gjson.AppendJSONString(b, req.Prompt), `}],`...)
@@ -59,15 +77,15 @@ func (t *Target) query(req *loadgen.Request) (query, error) {
 		messages, _ := json.Marshal(req.Messages) // strings cannot fail
 		b = append(append(b, messages...), ',')
 	}
-	if names := t.endpoint.limits(); req.MaxTokens > 0 && len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return f[name] != nil }) {
+	if names := t.endpoint.limits(); req.MaxTokens > 0 && len(names) > 0 && !c.limited {
 		q.limit = req.MaxTokens
 		b = append(append(append(b, '"'), names[0]...), `":`...)
 		b = append(strconv.AppendInt(b, int64(req.MaxTokens), 10), ',')
 	}
-	if len(fixed) == 0 {
+	if len(c.joined) == 0 {
 		b = bytes.TrimSuffix(b, []byte{','})
 	}
-	q.body = append(append(b, fixed...), '}')
+	q.body = append(append(b, c.joined...), '}')
 	return q, nil
 }
 

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,9 +17,8 @@ type Target struct {
 	endpoint Endpoint
 	model    string
 	stream   bool
-	request  *http.Request              // but for its body
-	fields   map[string]json.RawMessage // of every request's body
-	fixed    []byte                     // the same, joined
+	request  *http.Request // but for its body
+	common   common
 	client   *httpclient.Client
 	redact   *httpclient.Redactor
 	scratch  sync.Pool // of *scratch
