@@ -58,7 +58,7 @@ const (
 	document
 )
 
-// begin makes a, which is zero, ready for an answer.
+// begin makes a, which is zero but for the memory that it has, ready for an answer.
 func (a *answer) begin(t *Target, q *query, resp *http.Response, trace *loadgen.Trace) {
 	a.endpoint, a.trace, a.redact, a.request = t.endpoint, trace, t.redact, q.body
 	a.limit, a.choices, a.figures = q.limit, q.choices, true

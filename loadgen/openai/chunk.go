@@ -146,9 +146,20 @@ func (a *answer) choice(choice gjson.Result, pos int, isWhole bool) (err error) 
 		a.message(content)
 	}
 	if reason != "" {
-		a.finish(index, strings.Clone(reason))
+		a.finish(index, own(reason))
 	}
 	return nil
+}
+
+// own is a finish reason in memory of its own.
+func own(reason string) string {
+	switch reason {
+	case "stop":
+		return "stop"
+	case "length":
+		return "length"
+	}
+	return strings.Clone(reason)
 }
 
 // logprobs is the number of entries: chat's content and refusal, completions' tokens.

@@ -19,7 +19,7 @@ type scratch struct {
 func newScratch() *scratch { return &scratch{buf: make([]byte, bufSize)} }
 
 func (s *scratch) reset() {
-	s.answer = answer{} // which holds the request
+	s.answer = answer{finished: s.answer.finished[:0]} // it holds the request
 	s.parser.Reset()
 	s.body = s.body[:0]
 	if cap(s.body) > keptBody {
