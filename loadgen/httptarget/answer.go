@@ -50,7 +50,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (a *answer) read(buf []byte) error {
+func (a *answer) read(buf *buffer) error {
 	if a.c.Stream != NoStream {
 		return a.stream(buf)
 	}
@@ -65,11 +65,13 @@ func (a *answer) read(buf []byte) error {
 		}
 	}
 	for {
-		if _, err := a.Read(buf); err == io.EOF {
+		n, err := a.Read(buf.b)
+		if err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
 		}
+		buf.filled(n)
 	}
 }
 
@@ -87,7 +89,7 @@ func (a *answer) judged(err error) error {
 var errEnd = errors.New("the end marker")
 
 // stream reads a stream to its end.
-func (a *answer) stream(buf []byte) error {
+func (a *answer) stream(buf *buffer) error {
 	cut := a.lines
 	var parser sse.Parser
 	if a.c.Stream == SSE {
@@ -105,8 +107,8 @@ func (a *answer) stream(buf []byte) error {
 		}
 	}
 	for {
-		n, err := a.Read(buf)
-		stop := cut(buf[:n])
+		n, err := a.Read(buf.b)
+		stop := cut(buf.b[:n])
 		if stop == nil && err == io.EOF && len(a.line) > 0 { // the last line may lack its end
 			stop = a.piece(a.line)
 		}
@@ -122,6 +124,7 @@ func (a *answer) stream(buf []byte) error {
 		case err != nil:
 			return err
 		}
+		buf.filled(n)
 	}
 }
 

@@ -149,6 +149,6 @@ func New(c Config) (*Target, error) {
 		t.c.MaxBody = defaultMaxBody
 	}
 	t.client = httpclient.New(httpclient.Options{Client: c.Client, HTTP2: c.HTTP2, Redirects: c.Redirects, NoKernelTime: c.NoKernelTime})
-	t.buffers.New = func() any { return new([bufSize]byte) }
+	t.buffers.New = func() any { return &buffer{make([]byte, leastRead)} }
 	return t, nil
 }

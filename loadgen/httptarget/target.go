@@ -21,7 +21,7 @@ type Target struct {
 	same    *http.Request // each time, but for the payload
 	payload []byte        // its body; nil: none
 	client  *httpclient.Client
-	buffers sync.Pool // of *[bufSize]byte
+	buffers sync.Pool // of *buffer
 }
 
 var (
@@ -29,7 +29,17 @@ var (
 	_ loadgen.Describer = (*Target)(nil)
 )
 
-const bufSize = 8 << 10
+// buffer is what is read into. It grows once it was full: what comes in small pieces, as a stream of tokens does, needs little,
+// and there can be many streams.
+type buffer struct{ b []byte }
+
+const leastRead, mostRead = 1 << 10, 8 << 10 // bytes
+
+func (b *buffer) filled(n int) {
+	if n == len(b.b) && n < mostRead {
+		b.b = make([]byte, mostRead)
+	}
+}
 
 // Do performs one request. A nil error is a good answer that is complete; any other says by its type what became of the
 // request: a *loadgen.StatusError, a *loadgen.OutcomeError, the error of ctx, or that of the connection.
@@ -62,11 +72,11 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 		}
 		return redactor(r).Status(ctx, resp, a.body, sent(r))
 	default:
-		buf := t.buffers.Get().(*[bufSize]byte)
+		buf := t.buffers.Get().(*buffer)
 		defer t.buffers.Put(buf)
-		if err = a.read(buf[:]); err == nil {
+		if err = a.read(buf); err == nil {
 			trace.EndAt(a.end)
-			a.body.Drain(buf[:])
+			a.body.Drain(buf.b)
 			return nil
 		}
 	}

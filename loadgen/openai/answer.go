@@ -80,6 +80,9 @@ func (a *answer) read(ctx context.Context, in *httpclient.Body, s *scratch) erro
 		if stop != nil {
 			return a.verdict(stop)
 		}
+		if n == len(s.buf) && n < mostRead {
+			s.buf = make([]byte, mostRead)
+		}
 	}
 }
 

@@ -4,8 +4,10 @@ import "github.com/goodputkit/goodputkit/internal/sse"
 
 const (
 	maxBody  = 16 << 20 // the longest JSON body, bytes
-	bufSize  = 4 << 10
 	keptBody = 64 << 10 // memory of a body that is worth keeping
+
+	// What is read at once, bytes: a stream of tokens comes in small pieces, and there are many streams.
+	leastRead, mostRead = 1 << 10, 4 << 10
 )
 
 // scratch is the memory that one answer is read with.
@@ -16,7 +18,7 @@ type scratch struct {
 	answer answer
 }
 
-func newScratch() *scratch { return &scratch{buf: make([]byte, bufSize)} }
+func newScratch() *scratch { return &scratch{buf: make([]byte, leastRead)} }
 
 func (s *scratch) reset() {
 	s.answer = answer{finished: s.answer.finished[:0]} // it holds the request
