@@ -10,6 +10,7 @@ import (
 
 // Sink takes the record of each request, once, when the request is over. A [goodput.Accumulator] is one. Observe is called
 // from any goroutine, several at a time, and on the path of the requests: it should be quick. The record is its own to keep.
+// A panic is the handler's or the RoundTrip's; that at the record of a redirection which nobody followed, a second later, is logged.
 type Sink interface {
 	Observe(r *goodput.Record)
 }

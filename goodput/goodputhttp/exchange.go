@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"strconv"
 	"time"
@@ -213,10 +214,21 @@ func (x *exchange) close(e end) *goodput.Record {
 	x.rec.End, x.rec.Outcome, x.rec.Detail = e.at, e.outcome, e.detail
 	r := x.record()
 	if x.redirect {
-		x.timer = time.AfterFunc(redirectGrace, func() { x.config.book(x.flight, r) })
+		x.timer = time.AfterFunc(redirectGrace, func() { x.bookLate(r) })
 		return nil
 	}
 	return r
+}
+
+// bookLate books the record of a redirection that nobody followed. No caller is there to see a Sink panic: it is logged, as net/http
+// logs that of a handler, and does not end the process.
+func (x *exchange) bookLate(r *goodput.Record) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Printf("goodputhttp: panic in a Sink, at the record of a redirection: %v", p)
+		}
+	}()
+	x.config.book(x.flight, r)
 }
 
 // header is the answer's, with what its trailer added.

@@ -1,15 +1,18 @@
 package goodputhttp
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -429,5 +432,25 @@ func TestBodyThatIsNeverClosed(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, []uint64{1, 1, 0}, []uint64{w.Offered, w.Decided, w.Good}, "bad at its deadline")
 		resp.Body.Close()
+	})
+}
+
+// A Sink that panics where no caller is there to see it does not end the process.
+func TestASinkPanicsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		log.SetOutput(&said)
+		defer log.SetOutput(os.Stderr)
+		base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/next", http.StatusFound) }))
+		m := newMonitor(t, "e2e p95 < 1s")
+		tr := NewTransport(base, Config{Monitor: m, Sink: SinkFunc(func(*goodput.Record) { panic("of the caller's") })})
+		resp, err := tr.RoundTrip(httptest.NewRequest("GET", "http://x/", nil))
+		require.NoError(t, err)
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		time.Sleep(2 * redirectGrace)
+		synctest.Wait()
+		require.Contains(t, said.String(), "goodputhttp: panic in a Sink, at the record of a redirection: of the caller's")
+		require.Zero(t, m.State().InFlight)
 	})
 }
