@@ -15,7 +15,7 @@ import (
 // format, or cannot be what an accumulator wrote.
 var ErrEncoding = errors.New("goodput: not an encoded accumulator")
 
-const encodingMagic = "gpa\x02"
+const encodingMagic = "gpa\x03"
 
 // MarshalBinary encodes what was counted so far, with the SLOs and the window, so that another process can merge it or
 // go on. Its length is bounded: below 600 kB a class, and in proportion where there is less. Its error is nil unless
@@ -49,7 +49,7 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	for i := range s.classes {
 		e.class(&s.classes[i])
 	}
-	return e.Encoder, nil
+	return e.Seal(), nil
 }
 
 // UnmarshalBinary replaces a by an encoded accumulator. Its errors wrap [ErrEncoding] and leave a as it was. It
@@ -73,10 +73,11 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 }
 
 func decodeAccumulator(data []byte) (*Accumulator, error) {
-	if len(data) < len(encodingMagic) || string(data[:len(encodingMagic)]) != encodingMagic {
-		return nil, fmt.Errorf("it does not begin with %q", encodingMagic)
+	opened, err := wire.Open(data, encodingMagic)
+	if err != nil {
+		return nil, err
 	}
-	d := &decoder{wire.NewDecoder(data[len(encodingMagic):])}
+	d := &decoder{opened}
 	a := &Accumulator{}
 	a.slo = d.slo()
 	if n := d.Uvarint(); n > 0 && d.Room(n, 3) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -66,6 +67,11 @@ func TestBinaryRefusesEveryCut(t *testing.T) {
 	}
 	var a Accumulator
 	require.ErrorIs(t, a.UnmarshalBinary(append(b, 0)), ErrEncoding)
+	for i := 0; i < len(b); i += 1 + i/100 { // damage anywhere
+		bad := slices.Clone(b)
+		bad[i] ^= 1 << (i % 8)
+		require.ErrorIs(t, a.UnmarshalBinary(bad), ErrEncoding, "byte %d", i)
+	}
 
 	whole := NewAccumulator(slo.MustParse("e2e p95 < 1s"))
 	whole.Observe(request(0, time.Second))
@@ -98,10 +104,12 @@ func TestBinaryRefusesBooksThatDoNotClose(t *testing.T) {
 
 func FuzzUnmarshalBinary(f *testing.F) {
 	for _, n := range []int{0, 1, 3, 30} {
-		f.Add(encoded(f, n))
-		f.Add(encoded(f, n, WithWindow(epoch, time.Time{}), WithClasses(slo.Set{"a": slo.MustParse("e2e p50 < 1s")})))
+		for _, b := range [][]byte{encoded(f, n), encoded(f, n, WithWindow(epoch, time.Time{}), WithClasses(slo.Set{"a": slo.MustParse("e2e p50 < 1s")}))} {
+			f.Add(b[:len(b)-4])
+		}
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(t *testing.T, body []byte) {
+		data := wire.Encoder(append([]byte(encodingMagic), body[min(len(encodingMagic), len(body)):]...)).Seal()
 		var a Accumulator
 		if err := a.UnmarshalBinary(data); err != nil {
 			require.ErrorIs(t, err, ErrEncoding)

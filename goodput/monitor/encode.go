@@ -10,7 +10,7 @@ import (
 	"github.com/goodputkit/goodputkit/internal/wire"
 )
 
-const encodingMagic = "gpm\x01"
+const encodingMagic = "gpm\x02"
 
 // MarshalBinary encodes all counts and the states of the alerts, so that a process that starts again goes on with them.
 // There is nothing of any single request in it; what is in flight will be counted as unseen. Its length is bounded: a count
@@ -52,7 +52,7 @@ func (m *Monitor) MarshalBinary() ([]byte, error) {
 		e.Uvarint(uint64(a.state)<<1 | open)
 		e.Uvarint(uint64(a.since))
 	}
-	return e.Encoder, nil
+	return e.Seal(), nil
 }
 
 // UnmarshalBinary takes over what another monitor has encoded, that of the process before this one. It is for a monitor
@@ -93,10 +93,11 @@ func (m *Monitor) UnmarshalBinary(data []byte) error {
 }
 
 func (m *Monitor) decode(data []byte) (*snapshot, error) {
-	if len(data) < len(encodingMagic) || string(data[:len(encodingMagic)]) != encodingMagic {
-		return nil, fmt.Errorf("%w: it does not begin with %q", ErrEncoding, encodingMagic)
+	opened, err := wire.Open(data, encodingMagic)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
-	d := &decoder{wire.NewDecoder(data[len(encodingMagic):])}
+	d := &decoder{opened}
 	if x, y := m.Fingerprint(), d.Text(); d.OK() && x != y {
 		return nil, fmt.Errorf("%w: the SLOs differ (fingerprints %s and %.16q)", ErrMerge, x, y)
 	}
@@ -158,7 +159,7 @@ func (d *decoder) class(m *Monitor, now int64) *class {
 	return c
 }
 
-// closes reports whether the books do, and whether no slot has more than there was in total.
+// closes reports whether the books do, and whether no slot has more than there was in total, or a part that is more than its whole.
 func (c *class) closes() bool {
 	n := c.total
 	var outcomes, first uint64
@@ -172,6 +173,13 @@ func (c *class) closes() bool {
 		}
 	}
 	for i := range c.rings {
+		for _, p := range c.rings[i].pages {
+			for slot := p.vals; len(slot) > 0; slot = slot[c.ringCols():] {
+				if !c.slotCloses(slot) {
+					return false
+				}
+			}
+		}
 		for k := range c.ringCols() {
 			var sum uint64
 			for _, p := range c.rings[i].pages {
@@ -187,6 +195,16 @@ func (c *class) closes() bool {
 		n[cOffered] == n[cRecorded]+n[c.only(tUnseen)] && n[cDecided] == n[cRecorded]+n[c.only(tUnseenDue)] &&
 		n[cEnded] == n[cRecorded]-n[c.outcome(goodput.Dropped)]-n[c.outcome(goodput.Unfinished)] &&
 		n[cGoodOut] <= n[cOut] && n[c.only(tGoodIn)] <= n[c.only(tIn)] && n[c.only(tUnseenDue)] <= n[c.only(tUnseen)]
+}
+
+// slotCloses reports whether each part of what is in a slot is at most its whole.
+func (g *group) slotCloses(n []uint64) bool {
+	for j := range g.each {
+		if n[g.missed(j)] > n[g.decided(j)] {
+			return false
+		}
+	}
+	return n[cGood] <= n[cDecided] && n[cGood] <= n[cSuccess] && n[cSuccess] <= n[cEnded] && n[cEnded] <= n[cRecorded] && n[cGoodOut] <= n[cOut]
 }
 
 // alert takes one of the alerts that m has, and leaves out any other.

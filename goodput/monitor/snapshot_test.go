@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goodputkit/goodputkit/internal/wire"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -194,12 +195,19 @@ func TestDamagedSnapshots(t *testing.T) {
 			require.ErrorIs(t, newMonitor(t, snapshotSLO).UnmarshalBinary(data[:n]), ErrEncoding)
 		}
 		require.ErrorIs(t, newMonitor(t, snapshotSLO).UnmarshalBinary(append(data, 0)), ErrEncoding)
-		for i := range data { // each byte, once: an error, or books that close
+		require.ErrorIs(t, newMonitor(t, snapshotSLO).UnmarshalBinary(append([]byte("gpm\x01"), data[4:]...)), ErrEncoding)
+		for i := range data { // each byte, once: an error; and where the checksum is right, an error or books that close
 			bad := append([]byte{}, data...)
 			bad[i] ^= 1
+			require.ErrorIs(t, newMonitor(t, snapshotSLO).UnmarshalBinary(bad), ErrEncoding)
 			again := newMonitor(t, snapshotSLO)
-			if again.UnmarshalBinary(bad) == nil {
+			if again.UnmarshalBinary(wire.Encoder(bad[:len(bad)-4]).Seal()) == nil {
 				checkBooks(t, again)
+				for _, b := range again.State().SLOs[0].Objectives {
+					for _, burn := range b.Burns {
+						require.LessOrEqual(t, burn.Bad, burn.Total)
+					}
+				}
 			}
 		}
 	})
@@ -214,10 +222,12 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		m.Observe(answer(string(rune('a'+i%3)), sec*time.Duration(i)/5, 4*sec))
 	}
 	m.Begin("a", time.Now())
-	f.Add(encoded(f, m))
-	f.Add(encoded(f, newMonitor(f, snapshotSLO)))
-	f.Add([]byte(encodingMagic))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	for _, m := range []*Monitor{m, newMonitor(f, snapshotSLO)} {
+		b := encoded(f, m)
+		f.Add(b[len(encodingMagic) : len(b)-4])
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		data := wire.Encoder(append([]byte(encodingMagic), body...)).Seal()
 		m := newMonitor(t, snapshotSLO)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -1,10 +1,12 @@
-// Package wire is the elements of the library's binary encodings: varints, floats in little endian, and texts with their length
-// before them.
+// Package wire is the elements of the library's binary encodings: varints, floats in little endian, texts with their length
+// before them, and a checksum behind it all.
 package wire
 
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"math"
 	"math/bits"
 )
@@ -42,6 +44,34 @@ func (e *Encoder) Bytes(b []byte) {
 func (e *Encoder) Text(s string) {
 	e.Uvarint(uint64(len(s)))
 	*e = append(*e, s...)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sealed is the length of the checksum, in bytes.
+const sealed = 4
+
+// Seal is what was appended, with a checksum behind it. Its first bytes are the format's name, and the last of these its version.
+func (e Encoder) Seal() []byte {
+	return binary.LittleEndian.AppendUint32(e, crc32.Checksum(e, castagnoli))
+}
+
+// Open takes apart what Seal sealed, of a format whose name and version are magic. It keeps damage out, not malice.
+func Open(data []byte, magic string) (Decoder, error) {
+	last := len(magic) - 1
+	switch {
+	case len(data) < len(magic)+sealed:
+		return Decoder{}, ErrShort
+	case string(data[:last]) != magic[:last]:
+		return Decoder{}, fmt.Errorf("it does not begin with %q", magic[:last])
+	case data[last] != magic[last]:
+		return Decoder{}, fmt.Errorf("version %d is not known here", data[last])
+	}
+	body := data[:len(data)-sealed]
+	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[len(body):]) {
+		return Decoder{}, errors.New("the checksum is wrong")
+	}
+	return NewDecoder(body[len(magic):]), nil
 }
 
 // A Decoder takes an encoding apart. After an error it returns zeros.

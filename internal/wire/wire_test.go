@@ -59,3 +59,28 @@ func TestDamage(t *testing.T) {
 	require.Equal(t, errTooMany, d.Err(), "the first stays")
 	require.Zero(t, d.Uvarint())
 }
+
+// What is sealed opens, and nothing else does: not what is cut short, of another format or version, or different by a bit.
+func TestSealed(t *testing.T) {
+	e := Encoder("gpx\x07")
+	e.Text("text")
+	sealed := e.Seal()
+	d, err := Open(sealed, "gpx\x07")
+	require.NoError(t, err)
+	require.Equal(t, "text", d.Text())
+	require.Zero(t, d.Left())
+	for i := range sealed {
+		_, err := Open(sealed[:i], "gpx\x07")
+		require.Error(t, err)
+		for bit := range 8 {
+			bad := append([]byte{}, sealed...)
+			bad[i] ^= 1 << bit
+			_, err = Open(bad, "gpx\x07")
+			require.Error(t, err)
+		}
+	}
+	_, err = Open(sealed, "gpy\x07")
+	require.EqualError(t, err, `it does not begin with "gpy"`)
+	_, err = Open(sealed, "gpx\x08")
+	require.EqualError(t, err, "version 7 is not known here")
+}
