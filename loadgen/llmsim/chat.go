@@ -35,13 +35,13 @@ type chatMessage struct {
 	Content chatContent `json:"content"`
 }
 
-// chatContent is the number of words of a message: a string, null, or a list of parts of which those with a text count.
-type chatContent int
+// chatContent is the text of a message: a string, null, or a list of parts of which those with a text count.
+type chatContent string
 
 func (c *chatContent) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err == nil {
-		*c = chatContent(words(s))
+		*c = chatContent(s)
 		return nil
 	}
 	var parts []struct {
@@ -51,7 +51,7 @@ func (c *chatContent) UnmarshalJSON(b []byte) error {
 		return errors.New("content is neither a string nor a list of parts")
 	}
 	for _, p := range parts {
-		*c += chatContent(words(p.Text))
+		*c += chatContent(p.Text) + "\n"
 	}
 	return nil
 }
@@ -74,9 +74,22 @@ func words(s string) int {
 func (r *chatRequest) promptTokens() int {
 	n := 0
 	for _, m := range r.Messages {
-		n += int(m.Content)
+		n += words(string(m.Content))
 	}
 	return max(1, n)
+}
+
+// job is the work that the request is.
+func (r *chatRequest) job(blockTokens, output int) Job {
+	j := Job{Prompt: r.promptTokens(), Output: output}
+	if blockTokens > 0 {
+		var texts []string
+		for _, m := range r.Messages {
+			texts = append(texts, string(m.Content))
+		}
+		j.Blocks = blocksOf(blockTokens, j, texts...)
+	}
+	return j
 }
 
 // limit is the request's own token limit; 0: it set none.
@@ -230,8 +243,8 @@ func (c *chat) whole(reason string, prompt, output int) {
 	})
 }
 
-// The texts of the tokens: words that need no escaping in JSON, each with its space.
-var tokenTexts = [...]string{" goodput", " is", " what", " users", " get", " in", " time", ","}
+// The texts of the tokens: one word each, as a token of a prompt is one, with its space, and with no need of escaping in JSON.
+var tokenTexts = [...]string{" goodput", " is", " what", " users", " get", " in", " time", " and"}
 
 func tokenText(n int) string { return tokenTexts[n%len(tokenTexts)] }
 

@@ -355,5 +355,6 @@ func (e *Engine) hold(now time.Duration, tokens int) {
 	e.held += tokens
 	e.stats.KVReserved += tokens
 	e.stats.KVUsed += tokens
+	e.makeRoom(0)
 	e.planned = false
 }

@@ -24,23 +24,33 @@
 // was: prompts whole, and everybody else waits for them. [EarliestDeadline] takes prompts in order of when their first
 // token is due, and leaves those for last whom nothing can help any more. One's own is a method that fills in a [Step].
 //
+// # KV cache
+//
+// An engine keeps a place in the KV cache for a job's whole output when it enters the batch, as if it knew how long that
+// will be. vLLM keeps none, and when the cache is full it preempts: it throws out who came last and computes all of it
+// again later. Params.Preemption does that, and [Stats] count what it costs.
+//
+// With Params.BlockTokens the engine has a prefix cache: what a job has computed stays, and a later one that begins with the
+// same blocks need not compute them. Blocks are known by hashes of the words of prompt, messages and answer, each of which
+// stands for a token; roles and what a template adds are no words. So the turns of a session hit what was said before, and a
+// trace of loadgen/workload with block ids hits what its ids share. A request without text hits nothing.
+//
 // # What it leaves out
 //
 // The costs of a step are linear in what the step does. Real engines have kernels that are chosen by the size of the
 // batch, graphs for some sizes and not for others, and steps that differ although they do the same; here nothing is
 // random. The doc comment of OPT13B says how far its costs are from what a client measured.
 //
-// An engine keeps a place in the KV cache for a job's whole output when it enters the batch, as if it knew it. vLLM keeps
-// none, and when the cache is full it preempts: it throws out who came last and computes all of it again later.
-// Params.Preemption does that, without vLLM's reserve of free blocks on entry; swapping to the host's memory is not there.
-// Blocks, and what is lost at their ends, are not modelled, nor is the model's context length: the KV cache is the only limit.
+// Preemption is by recomputation: swapping to the host's memory is not there, nor vLLM's reserve of free blocks on entry.
+// The KV cache is counted in tokens, and what is lost at the ends of blocks is not. Nor has the model a context length: the
+// KV cache is the only limit.
 //
 // Of several engines, each has its queue: a job that a router has given to one stays there, also where another has become
 // idle. A router knows the state of the engines as it is now, which in a real system it learns later. Engines do not fail,
 // start or stop, and never share a network: a prefill engine's link is its own, and what a decode engine receives is not
 // limited. The KV cache of a prompt is transferred when all of it has been computed, not layer by layer.
 //
-// There is no prefix cache, no speculative decoding, no quantisation, and no parallelism but what the costs contain. A
-// token's text means nothing, words stand in for tokens, and nothing ends before its limit. Tokenizer, HTTP front end and
-// network cost nothing, but for what a real connection to Server takes.
+// There is no speculative decoding, no quantisation, and no parallelism but what the costs contain. A token's text means
+// nothing, words stand in for tokens, and nothing ends before its limit. Tokenizer, HTTP front end and network cost nothing,
+// but for what a real connection to Server takes.
 package llmsim

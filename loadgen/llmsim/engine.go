@@ -21,11 +21,16 @@ var (
 // system gets it: Prompt counts all tokens so far, those of the answer too, and Output those still to come. Each of them
 // comes of a decode step, the first too. A prompt of n tokens, of whose answer of m tokens the first was made elsewhere,
 // is Prompt n+1, Computed n+1, Output m−1.
+//
+// Blocks are what a prefix cache knows it by: a hash for each of its first blocks of Params.BlockTokens tokens, of the tokens
+// in it and all before them. They may end before the prompt does, or go on into the answer where that is known beforehand; nil:
+// nothing is known. Server, Target and Runner make them of the words of texts.
 type Job struct {
 	ID       uint64        // the caller's, of which one job at a time is in the engine
 	Prompt   int           // prompt tokens, at least 1
 	Output   int           // output tokens, at least 1
 	Computed int           // prompt tokens whose KV cache comes with the job, when it enters the batch, at no cost: 0 to Prompt
+	Blocks   []uint64      // see below
 	Deadline time.Duration // when its first token is due, counted from its submission, for a Policy that heeds it; 0: nobody said
 	Rank     uint64        // jobs submitted in the same instant are queued by Rank, lower first; those of one Rank as they were submitted
 	Data     any           // the caller's own, handed back in each Event
@@ -50,6 +55,9 @@ type Stats struct {
 	PromptTokens uint64        // computed here
 	OutputTokens uint64        // generated
 	Preemptions  uint64        // how often a sequence was thrown out of the batch
+	KVCached     int           // tokens of KV cache that only the prefix cache holds: their room is free
+	CacheQueried uint64        // prompt tokens of the jobs that entered the batch of an engine with a prefix cache
+	CacheHits    uint64        // of these, those that the cache had
 	Recomputed   uint64        // of PromptTokens, those that had been computed before and were lost in a preemption
 }
 
@@ -78,6 +86,7 @@ type Engine struct {
 	prefills []*Sequence // in the batch, the prompt not done, in order of entry
 	decodes  []*Sequence // in the batch, the prompt done, in the order in which it was
 	free     []*Sequence // done with, to be used again
+	cache    *prefixCache
 
 	// A step is planned whenever somebody wants to know of it, from all that is known at the instant, and begins when time
 	// moves on.
@@ -108,6 +117,9 @@ func NewEngine(p Params) (*Engine, error) {
 	}
 	if p.Preemption {
 		e.grow = 1
+	}
+	if p.BlockTokens > 0 {
+		e.cache = newPrefixCache(p.BlockTokens)
 	}
 	return e, nil
 }
@@ -196,12 +208,18 @@ func (e *Engine) Advance(to time.Duration) []Event {
 func (e *Engine) Stats() Stats {
 	s := e.stats
 	s.Waiting = e.queue.len()
+	if e.cache != nil {
+		s.KVCached = e.cache.idle * e.cache.size
+	}
 	if !e.stepping && e.plan() {
 		n := len(e.step.entered) - len(e.step.out)
 		s.Waiting -= n
 		s.Running += n
 		s.KVReserved += e.step.reserved
 		s.KVUsed += e.step.used
+		if e.cache != nil { // what has no room beside those who enter goes
+			s.KVCached = min(s.KVCached+e.step.cached, (e.p.KVTokens-s.KVUsed)/e.cache.size*e.cache.size)
+		}
 	}
 	return s
 }
@@ -280,8 +298,10 @@ func (e *Engine) begin() {
 	}
 	for _, q := range s.entered {
 		e.stats.Running++
-		e.stats.KVReserved += e.need(q)
-		e.stats.KVUsed += q.prefilled
+		q.prefilled = q.done()
+		need, shared := e.need(q), e.share(q)
+		e.stats.KVReserved += need - shared
+		e.stats.KVUsed += q.prefilled - shared
 		e.entries++
 		q.entry = e.entries
 		if q.Remaining() > 0 {
@@ -296,6 +316,9 @@ func (e *Engine) begin() {
 	if len(s.entered) > 0 {
 		e.queue.leave(len(s.entered))
 	}
+	if e.cache != nil {
+		e.makeCache(s)
+	}
 	if len(s.out) > 0 {
 		isOut := func(q *Sequence) bool { return q.state == waiting }
 		e.prefills = slices.DeleteFunc(e.prefills, isOut)
@@ -304,6 +327,20 @@ func (e *Engine) begin() {
 			e.queue.unpop(q)
 		}
 	}
+}
+
+// makeCache makes room in the KV cache for what the step computes, and known what came computed with those who enter.
+func (e *Engine) makeCache(s *Step) {
+	tokens := int(s.prompt + s.decodes)
+	for _, c := range s.chunks {
+		if c.n == c.q.Remaining() {
+			tokens++
+		}
+	}
+	for _, q := range s.entered {
+		e.fill(q)
+	}
+	e.makeRoom(tokens)
 }
 
 // preempt throws q out of the batch's books.
@@ -375,6 +412,9 @@ func (e *Engine) prefill(q *Sequence, n int) {
 		e.stats.Recomputed += uint64(again)
 	}
 	q.prefilled += n
+	if q.filled < len(q.job.Blocks) {
+		e.fill(q)
+	}
 	e.stats.KVUsed += n
 	e.stats.PromptTokens += uint64(n)
 	if q.prefilled == q.target {
@@ -390,6 +430,9 @@ func (e *Engine) emit(q *Sequence) {
 	e.context++
 	e.stats.KVUsed++
 	e.stats.OutputTokens++
+	if q.filled < len(q.job.Blocks) {
+		e.fill(q)
+	}
 	n := len(e.events)
 	e.events = slices.Grow(e.events, 1)[:n+1]
 	ev := &e.events[n] // written in place: this is where the time goes
@@ -402,7 +445,8 @@ func (e *Engine) emit(q *Sequence) {
 	}
 }
 
-// need is the tokens of KV cache that are promised to q when it enters the batch, but for an output token with which it does.
+// need is the tokens of KV cache that are promised to q when it enters the batch, but for an output token with which it does;
+// those that it shares are among them.
 func (e *Engine) need(q *Sequence) int {
 	switch {
 	case !e.p.Preemption:
@@ -413,7 +457,7 @@ func (e *Engine) need(q *Sequence) int {
 	return q.length()
 }
 
-// promised is the tokens of KV cache that are promised to q, which runs.
+// promised is the tokens of KV cache that are promised to q, which runs, with those that it shares.
 func (e *Engine) promised(q *Sequence) int {
 	switch {
 	case !e.p.Preemption:
@@ -429,6 +473,11 @@ func (e *Engine) release(q *Sequence) {
 	e.stats.Running--
 	e.stats.KVReserved -= e.promised(q)
 	e.stats.KVUsed -= q.held()
+	if len(q.shared) > 0 {
+		tokens := e.unshare(q)
+		e.stats.KVReserved += tokens
+		e.stats.KVUsed += tokens
+	}
 }
 
 // sweep takes what was cancelled out of the batch.
@@ -459,11 +508,14 @@ func (e *Engine) newSequence(j Job) *Sequence {
 	} else {
 		q = new(Sequence)
 	}
-	*q = Sequence{job: j, e: e, arrived: e.now, target: j.Prompt, prefilled: j.Computed}
+	if e.cache == nil {
+		j.Blocks = nil
+	}
+	*q = Sequence{job: j, e: e, arrived: e.now, target: j.Prompt, prefilled: j.Computed, shared: q.shared[:0]}
 	return q
 }
 
 func (e *Engine) recycle(q *Sequence) {
-	q.job.Data = nil
+	q.job.Data, q.job.Blocks = nil, nil
 	e.free = append(e.free, q)
 }

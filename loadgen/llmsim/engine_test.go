@@ -271,11 +271,83 @@ type reference struct {
 	tasks map[*refJob]int
 
 	preempted int
+	dones     int
+	idle      []uint64
+	hit       uint64
 }
 
 type refJob struct {
 	llmsim.Job
 	target, prefilled, generated int
+
+	shared []uint64 // blocks of the cache that it has
+	filled int      // how many of its blocks it has computed
+	done   int      // the how manieth prompt it was to be done
+}
+
+// Of the prefix cache the reference keeps who has which block, and those that nobody has in the order in which they were left.
+
+func (r *reference) refs(h uint64) (n int) {
+	for _, j := range r.batch {
+		if slices.Contains(j.shared, h) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *reference) cached(h uint64) bool { return r.refs(h) > 0 || slices.Contains(r.idle, h) }
+
+// kv is the tokens of KV cache that are promised and that are held.
+func (r *reference) kv() (promised, held int) {
+	all := map[uint64]bool{}
+	for _, j := range r.batch {
+		promised += r.promised(j) - len(j.shared)*r.p.BlockTokens
+		held -= len(j.shared) * r.p.BlockTokens
+		if held += j.prefilled; j.prefilled == j.target {
+			held += j.Prompt + j.generated - j.target
+		}
+		for _, h := range j.shared {
+			all[h] = true
+		}
+	}
+	return promised + len(all)*r.p.BlockTokens, held + len(all)*r.p.BlockTokens
+}
+
+// hits is the blocks that j would hit.
+func (r *reference) hits(j *refJob) (blocks []uint64) {
+	for i, h := range j.Blocks {
+		if r.p.BlockTokens == 0 || (i+1)*r.p.BlockTokens >= j.target || !r.cached(h) {
+			break
+		}
+		blocks = append(blocks, h)
+	}
+	return blocks
+}
+
+// fill makes known which blocks j has computed.
+func (r *reference) fill(j *refJob) {
+	computed := j.prefilled
+	if j.prefilled == j.target {
+		computed = j.Prompt + j.generated - 1
+	}
+	for r.p.BlockTokens > 0 && j.filled < len(j.Blocks) && (j.filled+1)*r.p.BlockTokens <= computed {
+		if h := j.Blocks[j.filled]; !r.cached(h) {
+			j.shared = append(j.shared, h)
+		}
+		j.filled++
+	}
+}
+
+// leave takes j out of the batch.
+func (r *reference) leave(j *refJob) {
+	r.batch = slices.DeleteFunc(r.batch, func(o *refJob) bool { return o == j })
+	for _, h := range slices.Backward(j.shared) {
+		if r.refs(h) == 0 {
+			r.idle = append(r.idle, h)
+		}
+	}
+	j.shared, j.filled = nil, 0
 }
 
 // promised is the KV cache that j has.
@@ -289,13 +361,14 @@ func (r *reference) promised(j *refJob) int {
 	return j.Prompt + j.generated
 }
 
-// decoding are those of the batch whose prompt is done.
+// decoding are those of the batch whose prompt is done, in the order in which it was.
 func (r *reference) decoding() (d []*refJob) {
 	for _, j := range r.batch {
 		if j.prefilled == j.target {
 			d = append(d, j)
 		}
 	}
+	slices.SortFunc(d, func(a, b *refJob) int { return a.done - b.done })
 	return d
 }
 
@@ -307,25 +380,26 @@ func (r *reference) begin() {
 		r.tasks[j] = 0
 		d += r.p.PerSequence + r.p.PerContextToken*time.Duration(j.Prompt+j.generated)
 	}
-	kv, grow := 0, 0
-	for _, j := range r.batch {
-		kv += r.promised(j)
-	}
+	grow := 0
 	if r.p.Preemption {
 		grow = 1
 	}
 	preempted := r.preempted
-	for kv+grow*len(r.decoding()) > r.p.KVTokens {
+	for {
+		promised, _ := r.kv()
+		if promised+grow*len(r.decoding()) <= r.p.KVTokens {
+			break
+		}
 		last := r.batch[len(r.batch)-1]
-		r.batch = r.batch[:len(r.batch)-1]
-		kv -= r.promised(last)
+		r.leave(last)
 		last.target, last.prefilled = last.Prompt+last.generated, 0
 		r.queue = slices.Insert(r.queue, 0, last)
 		r.preempted++
 	}
+	growth := 0
 	for _, j := range r.decoding() {
 		decode(j)
-		kv += grow
+		growth += grow
 	}
 	prompt := func(j *refJob) {
 		k := min(budget, j.target-j.prefilled)
@@ -343,24 +417,47 @@ func (r *reference) begin() {
 			prompt(j)
 		}
 	}
+	var entered []*refJob
 	for len(r.queue) > 0 && budget > 0 && len(r.batch) < r.p.MaxBatch && r.preempted == preempted {
 		j := r.queue[0]
+		hits, before := r.hits(j), j.prefilled
+		j.prefilled = max(j.prefilled, len(hits)*r.p.BlockTokens)
+		j.shared, j.filled = hits, len(hits)
+		r.batch = append(r.batch, j)
+		promised, _ := r.kv()
 		done := j.prefilled == j.target
-		need := r.promised(j)
 		if done {
-			need += grow
+			promised += grow
 		}
-		if kv+need > r.p.KVTokens {
+		if promised+growth > r.p.KVTokens {
+			r.batch = r.batch[:len(r.batch)-1]
+			j.prefilled, j.shared, j.filled = before, nil, 0
 			break
 		}
+		r.idle = slices.DeleteFunc(r.idle, func(h uint64) bool { return slices.Contains(hits, h) })
+		r.hit += uint64(len(hits) * r.p.BlockTokens)
 		r.queue = r.queue[1:]
-		r.batch = append(r.batch, j)
-		kv += need
+		entered = append(entered, j)
 		if done {
+			r.dones++
+			j.done = r.dones
 			decode(j)
+			growth += grow
 		} else {
 			prompt(j)
 		}
+	}
+	for _, j := range entered {
+		r.fill(j)
+	}
+	_, held := r.kv()
+	for j, k := range r.tasks {
+		if held += k; j.prefilled+k == j.target {
+			held++
+		}
+	}
+	for len(r.idle) > 0 && held+len(r.idle)*r.p.BlockTokens > r.p.KVTokens {
+		r.idle = r.idle[1:]
 	}
 	if len(r.tasks) > 0 {
 		r.end = r.now + d
@@ -376,18 +473,33 @@ func (r *reference) advance(to time.Duration) (events []llmsim.Event) {
 			break
 		}
 		r.now = r.end
-		for _, j := range slices.Clone(r.batch) {
-			k, ok := r.tasks[j]
-			if !ok {
-				continue
-			}
-			j.prefilled += k
-			if j.prefilled == j.target {
-				j.generated++
-				events = append(events, llmsim.Event{At: r.now, ID: j.ID, Last: j.generated == j.Output})
-			}
+		token := func(j *refJob) {
+			j.generated++
+			r.fill(j)
+			events = append(events, llmsim.Event{At: r.now, ID: j.ID, Last: j.generated == j.Output})
 			if j.generated == j.Output {
-				r.batch = slices.DeleteFunc(r.batch, func(o *refJob) bool { return o == j })
+				r.leave(j)
+			}
+		}
+		begun := slices.Clone(r.batch)
+		for _, j := range r.decoding() {
+			if _, ok := r.tasks[j]; ok {
+				token(j)
+			}
+		}
+		for _, j := range begun {
+			if k := r.tasks[j]; k > 0 {
+				j.prefilled += k
+				if j.prefilled < j.target {
+					r.fill(j)
+					continue
+				}
+				r.dones++
+				j.done = r.dones
+				j.generated-- // of what is computed
+				r.fill(j)
+				j.generated++
+				token(j)
 			}
 		}
 		r.end = 0
@@ -397,15 +509,19 @@ func (r *reference) advance(to time.Duration) (events []llmsim.Event) {
 }
 
 func (r *reference) cancel(id uint64) {
-	gone := func(j *refJob) bool { return j.ID == id }
-	r.queue = slices.DeleteFunc(r.queue, gone)
-	r.batch = slices.DeleteFunc(r.batch, gone)
+	r.queue = slices.DeleteFunc(r.queue, func(j *refJob) bool { return j.ID == id })
+	for _, j := range slices.Clone(r.batch) {
+		if j.ID == id {
+			r.leave(j)
+			delete(r.tasks, j)
+		}
+	}
 }
 
 // TestAgainstReference runs random loads through the engine and the reference, and holds the invariants at each call.
 func TestAgainstReference(t *testing.T) {
-	preempted := uint64(0)
-	for seed := range uint64(60) {
+	var preempted, hit uint64
+	for seed := range uint64(90) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		p := llmsim.Params{
 			Base: time.Duration(1 + rng.IntN(1000)), PerPromptToken: time.Duration(rng.IntN(100)), PerPromptPair: time.Duration(rng.IntN(5)),
@@ -413,7 +529,10 @@ func TestAgainstReference(t *testing.T) {
 			MaxBatch: 1 + rng.IntN(8), KVTokens: 40 + rng.IntN(200), DefaultOutput: 1,
 		}
 		p.TokenBudget = p.MaxBatch + rng.IntN(40)
-		p.Preemption = seed >= 40
+		p.Preemption = seed%3 == 0
+		if seed%2 == 0 {
+			p.BlockTokens = 1 + rng.IntN(12)
+		}
 		e, r := engine(t, p), &reference{p: p}
 		var got, want []llmsim.Event
 		var now time.Duration
@@ -424,6 +543,7 @@ func TestAgainstReference(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				j.Computed = min(j.Prompt, rng.IntN(70))
 			}
+			j.Blocks = someBlocks(rng, p.BlockTokens, j)
 			if err := e.Submit(now, j); err != nil {
 				require.ErrorIs(t, err, llmsim.ErrTooLong)
 				require.Greater(t, j.Prompt+j.Output, p.KVTokens)
@@ -442,7 +562,12 @@ func TestAgainstReference(t *testing.T) {
 			}
 			s := e.Stats()
 			_, busy := e.Next()
-			if s.KVReserved > p.KVTokens || s.KVUsed > s.KVReserved || s.Running > p.MaxBatch || !busy && s.Waiting+s.Running > 0 {
+			promised, held := r.kv()
+			if begun := r.end > 0; begun {
+				require.Equal(t, promised, s.KVReserved)
+				require.Equal(t, held, s.KVUsed)
+			}
+			if s.KVUsed+s.KVCached > p.KVTokens || s.KVReserved > p.KVTokens || s.KVUsed > s.KVReserved || s.Running > p.MaxBatch || !busy && s.Waiting+s.Running > 0 {
 				require.Fail(t, "over a limit, or idle with work to do", "%+v, busy %v, %+v", s, busy, p)
 			}
 		}
@@ -462,10 +587,14 @@ func TestAgainstReference(t *testing.T) {
 		s := e.Stats()
 		require.Equal(t, uint64(r.preempted), s.Preemptions)
 		preempted += s.Preemptions
+		require.Equal(t, r.hit, s.CacheHits)
+		require.Equal(t, len(r.idle)*p.BlockTokens, s.KVCached)
+		hit += s.CacheHits
 		assert.Equal(t, uint64(len(got)), s.OutputTokens)
 		assert.Zero(t, s.KVReserved+s.KVUsed+s.Running+s.Waiting)
 	}
 	assert.Greater(t, preempted, uint64(100))
+	assert.Greater(t, hit, uint64(10_000))
 }
 
 // TestOrderOfCallsInOneInstant makes the same calls of each instant in different orders.
@@ -600,4 +729,23 @@ func ExampleEngine() {
 	// 2 554ms false
 	// 2 576ms true
 	// 1 3.039s true
+}
+
+// someBlocks is the blocks of one of a few texts, as far as they go, whose beginnings are those of others.
+func someBlocks(rng *rand.Rand, size int, j llmsim.Job) (blocks []uint64) {
+	if size == 0 || rng.IntN(5) == 0 {
+		return nil
+	}
+	text, branch := uint64(rng.IntN(3)), rng.IntN(8)
+	n := j.Prompt / size
+	if rng.IntN(2) == 0 {
+		n = (j.Prompt + j.Output) / size
+	}
+	for i := range n {
+		if i == branch {
+			text += 10 * uint64(1+rng.IntN(3))
+		}
+		blocks = append(blocks, 1000*text+uint64(i))
+	}
+	return blocks
 }

@@ -19,6 +19,7 @@ func randomParams(rng *rand.Rand) llmsim.Params {
 	}
 	p.TokenBudget = p.MaxBatch + rng.IntN(40)
 	p.Preemption = rng.IntN(2) == 0
+	p.BlockTokens = max(0, rng.IntN(20)-8)
 	return p
 }
 
@@ -57,6 +58,8 @@ func conserve(t *testing.T, rng *rand.Rand) {
 		require.LessOrEqual(t, s.Running, p.MaxBatch)
 		require.LessOrEqual(t, s.KVReserved, p.KVTokens)
 		require.LessOrEqual(t, s.KVUsed, s.KVReserved)
+		require.LessOrEqual(t, s.KVUsed+s.KVCached, p.KVTokens)
+		require.LessOrEqual(t, s.CacheHits, s.CacheQueried)
 		require.GreaterOrEqual(t, s.KVUsed, 0)
 		require.GreaterOrEqual(t, s.Busy, time.Duration(s.Steps)*p.Base)
 		at, ok := e.Next()
@@ -70,6 +73,7 @@ func conserve(t *testing.T, rng *rand.Rand) {
 		if rng.IntN(3) == 0 {
 			j.Computed = min(j.Prompt, rng.IntN(70))
 		}
+		j.Blocks = someBlocks(rng, p.BlockTokens, j)
 		if err := e.Submit(now, j); err != nil {
 			require.ErrorIs(t, err, llmsim.ErrTooLong)
 			require.Greater(t, j.Prompt+j.Output, p.KVTokens)
@@ -108,7 +112,8 @@ func conserve(t *testing.T, rng *rand.Rand) {
 	}
 	s := e.Stats()
 	require.Equal(t, out, s.OutputTokens)
-	if !cancelled {
+	if !cancelled && p.BlockTokens == 0 {
+		require.Zero(t, s.CacheQueried)
 		// Who is preempted has one token that was not through the model, and is computed for the first time when it comes back.
 		require.GreaterOrEqual(t, s.PromptTokens-s.Recomputed, prompt)
 		require.LessOrEqual(t, s.PromptTokens-s.Recomputed, prompt+s.Preemptions)
@@ -117,6 +122,7 @@ func conserve(t *testing.T, rng *rand.Rand) {
 		require.Zero(t, s.Preemptions)
 	}
 	s.Steps, s.Busy, s.PromptTokens, s.OutputTokens, s.Preemptions, s.Recomputed = 0, 0, 0, 0, 0, 0
+	s.KVCached, s.CacheQueried, s.CacheHits = 0, 0, 0
 	require.Equal(t, llmsim.Stats{}, s)
 }
 

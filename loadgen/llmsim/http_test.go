@@ -90,7 +90,7 @@ func TestServerOverHTTPIsRunner(t *testing.T) {
 	assert.Greater(t, counts[goodput.Timeout], 20)
 }
 
-// The text of an answer is in the prompt of the turn after it: of 50 tokens 6 are commas, which end a word.
+// The text of an answer is in the prompt of the turn after it, a word for each token.
 func TestSessionsCarryTheText(t *testing.T) {
 	var file strings.Builder
 	_, err := llmsim.Runner(llmsim.OPT13B())(t.Context(), loadgen.Plan{SLO: chat, Concurrency: 1, Records: &file, Workload: slices.Values([]*loadgen.Request{
@@ -104,5 +104,5 @@ func TestSessionsCarryTheText(t *testing.T) {
 		require.NoError(t, err)
 		inputs = append(inputs, r.InputTokens)
 	}
-	assert.Equal(t, []int{3, 3 + 44 + 2}, inputs)
+	assert.Equal(t, []int{3, 3 + 50 + 2}, inputs)
 }

@@ -17,6 +17,7 @@ type Info struct {
 	Name          string // in reports, as "opt-13b"
 	Served        string // what it serves, by the name that is in /v1/models
 	DefaultOutput int    // output tokens of a request that sets no limit
+	BlockTokens   int    // tokens of a block of its prefix cache; 0: none
 }
 
 // Machine is a state machine without a clock that turns jobs into tokens: an Engine, or several that work together. Whoever
@@ -50,5 +51,5 @@ func (p Params) NewMachine() (Machine, error) {
 
 // Info calls the engine by its Model.
 func (p Params) Info() Info {
-	return Info{Name: p.Model, Served: p.Model, DefaultOutput: p.DefaultOutput}
+	return Info{Name: p.Model, Served: p.Model, DefaultOutput: p.DefaultOutput, BlockTokens: p.BlockTokens}
 }

@@ -33,6 +33,13 @@ type Params struct {
 
 	DefaultOutput int `json:"default_output"` // output tokens of a request that sets no limit
 
+	// BlockTokens is how many tokens a block of the prefix cache has, 16 in vLLM; 0: there is none. With one, the KV cache of
+	// jobs that are over stays until its room is wanted. A job whose first blocks are there (Job.Blocks) shares them with
+	// those who have them and need not compute them, but for its last token. A block can be hit from the end of the step on
+	// that filled it; who computes the same at the same time has it twice. What nobody has any more goes in the order in which
+	// it was left, the end of a job before its beginning, as in vLLM.
+	BlockTokens int `json:"block_tokens,omitempty"`
+
 	// Preemption is vLLM's way with the KV cache: no place is kept for the output. A job enters the batch when its prompt and
 	// one token more fit, and when there is no place for the next tokens, those who entered last are thrown out: they wait
 	// at the head of the queue, and what they had is computed again. Without it the whole output has its place.
@@ -130,7 +137,7 @@ func (p Params) Validate() error {
 		min  int
 	}{
 		{"TokenBudget", p.TokenBudget, 1}, {"MaxBatch", p.MaxBatch, 1}, {"KVTokens", p.KVTokens, 2},
-		{"MaxQueue", p.MaxQueue, 0}, {"DefaultOutput", p.DefaultOutput, 1},
+		{"MaxQueue", p.MaxQueue, 0}, {"BlockTokens", p.BlockTokens, 0}, {"DefaultOutput", p.DefaultOutput, 1},
 	} {
 		if n.n < n.min {
 			bad("%s is %d: it is at least %d", n.name, n.n, n.min)
@@ -141,6 +148,9 @@ func (p Params) Validate() error {
 	}
 	if p.MaxBatch > p.TokenBudget {
 		bad("MaxBatch is %d, above TokenBudget %d: each running sequence takes one token of a step", p.MaxBatch, p.TokenBudget)
+	}
+	if p.BlockTokens > p.KVTokens {
+		bad("BlockTokens is %d, above KVTokens %d: the cache would hold no block", p.BlockTokens, p.KVTokens)
 	}
 	budget, kv := float64(p.TokenBudget), float64(p.KVTokens)
 	worst := float64(p.Base) + float64(p.PerPromptToken)*budget + float64(p.PerPromptPair)*budget*kv +

@@ -61,6 +61,8 @@ func alike(engines []Params) error {
 			return fmt.Errorf("llmsim: engines 0 and %d serve different models, %q and %q: those that work together serve one, by the same Model", i, first.Model, p.Model)
 		case p.DefaultOutput != first.DefaultOutput:
 			return fmt.Errorf("llmsim: engines 0 and %d have different DefaultOutput, %d and %d: a request's length does not depend on where it goes", i, first.DefaultOutput, p.DefaultOutput)
+		case p.BlockTokens != first.BlockTokens:
+			return fmt.Errorf("llmsim: engines 0 and %d have different BlockTokens, %d and %d: the blocks of a job are known by one size", i, first.BlockTokens, p.BlockTokens)
 		}
 	}
 	return nil
@@ -204,5 +206,8 @@ func (s Stats) plus(o Stats) Stats {
 	s.OutputTokens += o.OutputTokens
 	s.Preemptions += o.Preemptions
 	s.Recomputed += o.Recomputed
+	s.KVCached += o.KVCached
+	s.CacheQueried += o.CacheQueried
+	s.CacheHits += o.CacheHits
 	return s
 }

@@ -115,7 +115,7 @@ func (r *Replica) Fits(j Job) bool {
 // PredictTTFT is how long the job's first token would take if the engine got it now: the rest of the step under way, and the
 // steps in which its prompt and all the prompt tokens before it are computed, at the engine's costs, beside the sequences that
 // decode now. It is exact where those prompts are all the engine has to do, and get into the batch as fast as they can be
-// computed. That a job may have to wait for room in the KV cache or in the batch it does not know.
+// computed. That a job may have to wait for room in the KV cache or in the batch it does not know, nor what the prefix cache will spare.
 func (r *Replica) PredictTTFT(j Job) time.Duration {
 	until, prompt, pairs := r.e.ahead(*r.now)
 	prompt += r.prompt + j.Prompt - j.Computed

@@ -14,6 +14,11 @@ type Sequence struct {
 	generated int // output tokens
 	computed  int // tokens that were computed when it was preempted
 
+	shared []*block // of the prefix cache that it references, in order
+	filled int      // how many of job.Blocks it has computed or hit
+	hit    int      // how many it would hit, by the plan hitsOf
+	hitsOf uint64
+
 	entry uint64 // the how manieth it was to enter the batch
 	mark  uint64 // the plan that has a place for it, or preempts it
 }
@@ -39,9 +44,18 @@ func (q *Sequence) Running() bool { return q.state != waiting }
 // Generated is how many output tokens have come out.
 func (q *Sequence) Generated() int { return q.generated }
 
-// Remaining is how many prompt tokens are still to be computed; 0: the next output token comes of a decode step. After a
+// Remaining is how many prompt tokens are still to be computed, without those that the prefix cache has now; 0: the next
+// output token comes of a decode step. After a
 // preemption the answer so far is a part of the prompt.
-func (q *Sequence) Remaining() int { return q.target - q.prefilled }
+func (q *Sequence) Remaining() int { return q.target - q.done() }
+
+// done is how many prompt tokens need not be computed any more; of a sequence that waits, those that the prefix cache has.
+func (q *Sequence) done() int {
+	if q.state == waiting && len(q.job.Blocks) > 0 {
+		return max(q.prefilled, q.e.hits(q)*q.e.p.BlockTokens)
+	}
+	return q.prefilled
+}
 
 // held is the tokens of KV cache that a running sequence fills.
 func (q *Sequence) held() int {

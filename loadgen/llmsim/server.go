@@ -52,13 +52,14 @@ func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
 	if !ok {
 		return
 	}
-	prompt := r.promptTokens()
 	output, reason := r.limit(), "length"
 	if output == 0 {
 		output, reason = s.info.DefaultOutput, "stop"
 	}
 	c := &call{step: r.Stream}
-	if err := s.live.submit(c, Job{Prompt: prompt, Output: output}); err != nil {
+	j := r.job(s.info.BlockTokens, output)
+	prompt := j.Prompt
+	if err := s.live.submit(c, j); err != nil {
 		refuse(w, err)
 		return
 	}

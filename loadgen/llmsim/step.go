@@ -29,7 +29,7 @@ type Step struct {
 
 	prompt, pairs, decodes, context int64 // what it costs
 	outDecodes, outContext          int   // of those preempted
-	reserved, used                  int   // what it adds to the engine's Stats when it begins
+	reserved, used, cached          int   // what it adds to the engine's Stats when it begins
 
 	ranks []rank // room for EarliestDeadline
 }
@@ -136,11 +136,21 @@ func (s *Step) Preempt(q *Sequence) {
 	if q.state == waiting {
 		s.bad("sequence %d cannot be preempted: it waits", q.job.ID)
 	}
+	shared := 0
+	for _, b := range q.shared {
+		b.plan(s.serial, -1)
+		if b.planned(s.serial) > 0 {
+			shared += s.e.cache.size
+		} else {
+			s.cached += s.e.cache.size
+		}
+	}
+	promised := s.e.promised(q) - shared
 	s.out = append(s.out, q)
 	s.places++
-	s.free += s.e.promised(q)
-	s.reserved -= s.e.promised(q)
-	s.used -= q.held()
+	s.free += promised
+	s.reserved -= promised
+	s.used -= q.held() - shared
 	if q.state == decoding {
 		s.outDecodes++
 		s.outContext += q.length()
@@ -180,7 +190,7 @@ func (s *Step) Prefill(q *Sequence, n int) {
 	s.chunks = append(s.chunks, chunk{q, n})
 	s.budget -= n
 	s.prompt += int64(n)
-	s.pairs += pairs(q.prefilled, n)
+	s.pairs += pairs(q.done(), n)
 }
 
 // Compute plans as much of q as fits: an output token where its prompt is done, else a chunk of its prompt. It is false, and
@@ -201,7 +211,7 @@ func (s *Step) Compute(q *Sequence) bool {
 // Fits says whether q, which waits, could enter the batch now: there is a place, and the KV cache has room for its prompt and
 // whole output, or under Params.Preemption for its prompt and a token.
 func (s *Step) Fits(q *Sequence) bool {
-	need := s.e.need(q)
+	need := s.e.need(q) - s.e.shares(q)
 	if q.Remaining() == 0 {
 		need += s.e.grow
 	}
@@ -228,7 +238,7 @@ func (s *Step) endWith(q *Sequence, n int) time.Duration {
 	if n == 0 {
 		return s.e.now + s.e.p.step(s.prompt, s.pairs, s.decodes+1, s.context+int64(q.length()))
 	}
-	return s.e.now + s.e.p.step(s.prompt+int64(n), s.pairs+pairs(q.prefilled, n), s.decodes, s.context)
+	return s.e.now + s.e.p.step(s.prompt+int64(n), s.pairs+pairs(q.done(), n), s.decodes, s.context)
 }
 
 // pairs is how many pairs of a token and one that it attends to n prompt tokens make, where so many are done before.
@@ -254,7 +264,8 @@ func (s *Step) check(q *Sequence, n int) {
 
 // enter plans the entry of q, which waits, into the batch.
 func (s *Step) enter(q *Sequence) {
-	need := s.e.need(q)
+	shared := s.e.shares(q)
+	need := s.e.need(q) - shared
 	if s.places == 0 {
 		s.bad("sequence %d has no place: %d run, which is MaxBatch", q.job.ID, s.e.p.MaxBatch)
 	}
@@ -264,7 +275,14 @@ func (s *Step) enter(q *Sequence) {
 	s.places--
 	s.free -= need
 	s.reserved += need
-	s.used += q.prefilled
+	s.used += q.done() - shared
+	for _, h := range q.job.Blocks[:s.e.hits(q)] {
+		b := s.e.cache.blocks[h]
+		if b.planned(s.serial) == 0 {
+			s.cached -= s.e.cache.size
+		}
+		b.plan(s.serial, +1)
+	}
 	s.entered = append(s.entered, q)
 }
 

@@ -100,8 +100,16 @@ func job(i Info, req *loadgen.Request) (j Job, reason string) {
 		j.Deadline = time.Duration(math.Round(limit * 1e9))
 	}
 	if j.Output = req.MaxTokens; j.Output == 0 {
-		j.Output = i.DefaultOutput
-		return j, "stop"
+		j.Output, reason = i.DefaultOutput, "stop"
+	} else {
+		reason = "length"
 	}
-	return j, "length"
+	if i.BlockTokens > 0 {
+		texts := []string{req.Prompt}
+		for _, m := range req.Messages {
+			texts = append(texts, m.Content)
+		}
+		j.Blocks = blocksOf(i.BlockTokens, j, texts...)
+	}
+	return j, reason
 }
