@@ -18,7 +18,7 @@ import (
 // observed are the instruments whose values are read off the monitor at each collection.
 type observed struct {
 	offered, decided, ended, good, lost metric.Int64ObservableCounter
-	objective, within                   metric.Int64ObservableCounter
+	objective, within, undefined        metric.Int64ObservableCounter
 	tokens, goodTokens, other           metric.Int64ObservableCounter
 	active, overdue                     metric.Int64ObservableUpDownCounter
 	target, burn, left                  metric.Float64ObservableGauge
@@ -47,6 +47,7 @@ func (i *Instruments) observe(meter metric.Meter) error {
 	o.lost = counter("goodput.request.lost", "{request}", exporter.Lost)
 	o.objective = counter("goodput.objective.decided", "{request}", exporter.Requests)
 	o.within = counter("goodput.objective.within", "{request}", exporter.Within)
+	o.undefined = counter("goodput.objective.undefined", "{request}", exporter.Undefined)
 	o.tokens = counter("goodput.token.usage", "{token}", "Tokens of requests that ended.")
 	o.goodTokens = counter("goodput.token.good", "{token}", "Tokens of good requests.")
 	o.other = counter("goodput.class.other", "{request}", exporter.OtherClasses)
@@ -114,6 +115,7 @@ func (r reading) class(k *monitor.ClassCounters, judged slo.SLO) {
 		objective := attribute.String("goodput.objective", o.Text)
 		if o.Loses {
 			r.count(r.o.lost, o.Lost, attribute.String("goodput.cause", o.Text))
+			r.count(r.o.undefined, o.Undefined, objective)
 		}
 		r.count(r.o.objective, o.Requests, objective)
 		r.count(r.o.within, o.Within, objective)

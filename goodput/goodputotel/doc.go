@@ -8,6 +8,10 @@
 //	m.Observe(&record)      // or Begin and End: the monitor counts
 //	i.Observe(ctx, &record) // and the histograms are filled
 //
+// Behind the middleware of package goodputhttp both get the records with
+//
+//	goodputhttp.Config{Monitor: m, Sink: goodputhttp.SinkFunc(func(r *goodput.Record) { i.Observe(context.Background(), r) })}
+//
 // # The conventions' histograms
 //
 // Names, units, attributes and advised buckets are those of the GenAI semantic conventions v1.41.0, whose status is
@@ -38,6 +42,7 @@
 //	goodput.request.overdue    {request}   of those in flight, past a deadline
 //	goodput.objective.decided  {request}   by goodput.objective: that it is about
 //	goodput.objective.within   {request}   of them: those that hold it
+//	goodput.objective.undefined {request}  successes without a value of its metric: the SLO's rule for those decided
 //	goodput.objective.target   1           the share of them that it asks for
 //	goodput.token.usage        {token}     of what ended, by gen_ai.token.type
 //	goodput.token.good         {token}     of what is good, likewise

@@ -136,7 +136,7 @@ func TestCountersAreTheAccumulators(t *testing.T) {
 		m.Observe(r)
 		i.Observe(t.Context(), r)
 	}
-	all, report := collect(), acc.Report()
+	all, report, undefined := collect(), acc.Report(), uint64(0)
 	for name, want := range report.Classes {
 		class := "goodput.class=" + name
 		require.Equal(t, want.Offered, sum(t, all, "goodput.request.offered", class))
@@ -161,9 +161,12 @@ func TestCountersAreTheAccumulators(t *testing.T) {
 			require.Equal(t, o.N, sum(t, all, "goodput.objective.decided", class, objective))
 			if !o.Objective.Metric.Population() {
 				require.Equal(t, o.Within, sum(t, all, "goodput.objective.within", class, objective))
+				require.Equal(t, o.Undefined, sum(t, all, "goodput.objective.undefined", class, objective))
+				undefined += o.Undefined
 			}
 		}
 	}
+	require.NotZero(t, undefined)
 	require.NoError(t, i.Close())
 	require.NotContains(t, collect(), "goodput.request.good")
 }

@@ -13,7 +13,7 @@ import (
 
 type descriptions struct {
 	offered, decided, outcome, good, lost *prometheus.Desc
-	objective, within, target             *prometheus.Desc
+	objective, within, undefined, target  *prometheus.Desc
 	input, output, goodInput, goodOutput  *prometheus.Desc
 	inFlight, overdue, otherClasses       *prometheus.Desc
 }
@@ -29,6 +29,7 @@ func describe(constant prometheus.Labels) (d descriptions) {
 	d.lost = desc("lost_requests_total", exporter.Lost, "cause")
 	d.objective = desc("objective_requests_total", exporter.Requests, "objective")
 	d.within = desc("objective_within_requests_total", exporter.Within, "objective")
+	d.undefined = desc("objective_undefined_requests_total", exporter.Undefined, "objective")
 	d.target = desc("objective_target_ratio", exporter.Target, "objective")
 	d.input = desc("input_tokens_total", "Input tokens of requests that ended.")
 	d.output = desc("output_tokens_total", "Output tokens of requests that ended.")
@@ -42,7 +43,7 @@ func describe(constant prometheus.Labels) (d descriptions) {
 }
 
 func (d *descriptions) all() []*prometheus.Desc {
-	return []*prometheus.Desc{d.offered, d.decided, d.outcome, d.good, d.lost, d.objective, d.within, d.target,
+	return []*prometheus.Desc{d.offered, d.decided, d.outcome, d.good, d.lost, d.objective, d.within, d.undefined, d.target,
 		d.input, d.output, d.goodInput, d.goodOutput, d.inFlight, d.overdue, d.otherClasses}
 }
 
@@ -107,6 +108,7 @@ func (s *series) class(k *monitor.ClassCounters, judged slo.SLO) {
 	for _, o := range exporter.Objectives(k, judged) {
 		if o.Loses {
 			s.count(s.d.lost, o.Lost, o.Text)
+			s.count(s.d.undefined, o.Undefined, o.Text)
 		}
 		s.count(s.d.objective, o.Requests, o.Text)
 		s.count(s.d.within, o.Within, o.Text)

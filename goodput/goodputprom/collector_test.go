@@ -122,7 +122,7 @@ func TestCountersAreTheAccumulators(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	all, report := gather(t, c), acc.Report()
+	all, report, undefined := gather(t, c), acc.Report(), uint64(0)
 	require.Len(t, report.Classes, 3)
 	for name, want := range report.Classes {
 		class := "class=" + name
@@ -154,6 +154,10 @@ func TestCountersAreTheAccumulators(t *testing.T) {
 			objective := "objective=" + o.Objective.String()
 			n, within := count(t, all, "goodput_objective_requests_total", class, objective), count(t, all, "goodput_objective_within_requests_total", class, objective)
 			require.Equal(t, o.N, n)
+			if !o.Objective.Metric.Population() {
+				require.Equal(t, o.Undefined, count(t, all, "goodput_objective_undefined_requests_total", class, objective))
+				undefined += o.Undefined
+			}
 			share := float64(within) / float64(n)
 			if o.Objective.Metric == slo.ErrorRate {
 				share = 1 - share
@@ -166,6 +170,7 @@ func TestCountersAreTheAccumulators(t *testing.T) {
 			require.InDelta(t, o.Target, target, 1e-12)
 		}
 	}
+	require.NotZero(t, undefined)
 }
 
 // The bucket at a threshold counts what is within it, requests that are exactly at it included.

@@ -30,6 +30,7 @@
 //	goodput_lost_requests_total{cause}                   ended and not good: the outcome, or the objective that is missed first
 //	goodput_objective_requests_total{objective}          that the objective is about: the decided, less those that it excludes
 //	goodput_objective_within_requests_total{objective}   of them: those that hold it
+//	goodput_objective_undefined_requests_total{objective}   successes without a value of its metric: the SLO's rule for those decided
 //	goodput_objective_target_ratio{objective}            gauge: the share of them that it asks for
 //	goodput_input_tokens_total, goodput_output_tokens_total             of what ended
 //	goodput_good_input_tokens_total, goodput_good_output_tokens_total   of what is good

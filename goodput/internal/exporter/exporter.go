@@ -43,8 +43,8 @@ type Objective struct {
 	Text             string
 	Requests, Within uint64  // that it is about, and of them those that hold it
 	Target           float64 // share of them that it asks for
-	Loses            bool    // it is about a request, which can be lost under it
-	Lost             uint64
+	Loses            bool    // it is about a request, which can be lost under it, or have no value of its metric
+	Lost, Undefined  uint64
 }
 
 // Objectives are those of a class's SLO, in its order.
@@ -60,6 +60,7 @@ func Objectives(k *monitor.ClassCounters, judged slo.SLO) (all []Objective) {
 				panic("goodput: the monitor does not count " + one.Text)
 			}
 			one.Requests, one.Within, one.Loses, one.Lost = each[0].Decided, each[0].Within, true, each[0].First
+			one.Undefined = each[0].Undefined
 			each = each[1:]
 		}
 		all = append(all, one)

@@ -76,7 +76,7 @@ func TestObjectives(t *testing.T) {
 		{Text: "ttft p95 < 800ms", Target: 0.95, Requests: 4, Within: 1, Loses: true, Lost: 2},
 		{Text: "error_rate < 1%", Target: 0.99, Requests: 4, Within: 3},
 		{Text: "attainment >= 90%", Target: 0.9, Requests: 4, Within: 1},
-		{Text: "x_score p90 < 3", Target: 0.9, Requests: 3, Within: 0, Loses: true},
+		{Text: "x_score p90 < 3", Target: 0.9, Requests: 3, Within: 0, Loses: true, Undefined: 1},
 	}, Objectives(&Counters(m).Classes[0], m.SLO("")))
 	require.Equal(t, []slo.SLO{m.SLO("")}, SLOs(m))
 }
@@ -99,6 +99,6 @@ func TestEveryMetricHasItsWords(t *testing.T) {
 	}
 	require.Len(t, said, 9)
 	require.Contains(t, Histogram("x_score"), "x_score")
-	require.False(t, slices.ContainsFunc([]string{Offered, Decided, Ended, Good, Lost, Requests, Within, Target, InFlight, Overdue, OtherClasses, BurnRate, BudgetLeft, AlertState},
+	require.False(t, slices.ContainsFunc([]string{Offered, Decided, Ended, Good, Lost, Requests, Within, Undefined, Target, InFlight, Overdue, OtherClasses, BurnRate, BudgetLeft, AlertState},
 		func(s string) bool { return !strings.HasSuffix(s, ".") }))
 }

@@ -11,6 +11,7 @@ const (
 	Lost         = "Requests that ended and are not good, each under one cause: its outcome, or the objective that it misses first."
 	Requests     = "Requests that the objective is about: the decided, less those that it excludes."
 	Within       = "Of the requests that the objective is about those that hold it."
+	Undefined    = "Successes that have no value of the objective's metric, so that the SLO's rule for undefined values decided."
 	Target       = "Share of the requests that the objective asks for."
 	InFlight     = "Requests in flight."
 	Overdue      = "Requests in flight past a deadline of the SLO, which are bad already."
