@@ -32,15 +32,12 @@ func TestPlansAtTheirLimits(t *testing.T) {
 		"nothing ever comes":              {Arrivals: Replay{}},
 		"phases":                          {Arrivals: Constant{Rate: 100}, Warmup: time.Second, Duration: time.Second, Cooldown: time.Second, Timeout: 100 * ms, Drain: time.Second},
 	} {
-		for _, cut := range []time.Duration{-1, 0, 1, 500 * ms, 1500 * ms, 2500 * ms, 3050 * ms, time.Hour} {
+		for _, cut := range []time.Duration{0, 1, 500 * ms, 1500 * ms, 2500 * ms, 3050 * ms, time.Hour} {
 			t.Run(fmt.Sprint(name, ", cut at ", cut), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
-					if cut < 0 {
-						cancel()
-					}
-					timer := time.AfterFunc(max(0, cut), cancel)
+					timer := time.AfterFunc(cut, cancel)
 					defer timer.Stop()
 					var file bytes.Buffer
 					p.SLO, p.Records = e2e, &file
@@ -48,11 +45,7 @@ func TestPlansAtTheirLimits(t *testing.T) {
 					p.Progress = func(Progress) { lives++ }
 					res, err := Run(ctx, takes(50*ms), p)
 					require.NoError(t, err)
-					assert.LessOrEqual(t, time.Since(began), max(0, cut))
-					if cut < 0 {
-						assert.Zero(t, res.Report.Health.Offered)
-						assert.Error(t, res.Cut)
-					}
+					assert.LessOrEqual(t, time.Since(began), cut)
 					assert.Equal(t, int(res.Elapsed/tickEvery)+1, lives, "%v", res.Elapsed)
 					checkBooks(t, Plan{Timeout: p.Timeout}, res.Report, readRecords(t, file.Bytes()), name)
 					again, err := goodput.ReadReport(bytes.NewReader(file.Bytes()))

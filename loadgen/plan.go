@@ -309,6 +309,7 @@ func (p *Plan) checkGives(d Description) error {
 	return nil
 }
 
-// A Runner carries a plan out. It returns an error and no Result for a plan that it refuses, and both where the run was
-// carried out in part. A context that is cancelled is no error: it cuts the run off, and Result.Cut says so.
+// A Runner carries a plan out. It returns an error and no Result for a plan that it refuses, or a context that is done before
+// it begins, and both where the run was carried out in part. A context that is cancelled meanwhile is no error: it cuts the run
+// off, and Result.Cut says so.
 type Runner func(ctx context.Context, p Plan) (*Result, error)

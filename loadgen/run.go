@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -12,9 +13,9 @@ import (
 
 // Run carries a plan out on a target, in real time or in a synctest bubble's, and returns when it is over: when all
 // requests have ended, or what had not was cut off. It returns an error and no Result for a plan that it refuses, a
-// *PlanError, before the first request. An error beside a Result (ErrSequence, ErrRecordsFile) is about a run that was
-// carried out in part. A context that is cancelled is no error: it cuts the run off, the report is of what there was, and
-// Result.Cut says why.
+// *PlanError, before the first request, and so for a context that is done before: the error is why. An error beside a Result
+// (ErrSequence, ErrRecordsFile) is about a run that was carried out in part. A context that is cancelled meanwhile is no error:
+// it cuts the run off, the report is of what there was, and Result.Cut says why.
 //
 // Each request has a goroutine of its own, which starts at an absolute instant: a client that is late leaves none out,
 // and hurries, as far as it can with those in flight that it has begun, which go first: what waits to be begun takes no
@@ -32,6 +33,9 @@ import (
 func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	if t == nil {
 		return nil, errors.New("loadgen: the target is nil")
+	}
+	if err := notBegun(ctx); err != nil {
+		return nil, err
 	}
 	seen := func() *machine { return nil }
 	if inRealTime() {
@@ -68,6 +72,14 @@ func Run(ctx context.Context, t Target, p Plan) (*Result, error) {
 	b.tally.machine = seen()
 	defer sequences.wait()
 	return b.Result()
+}
+
+// notBegun is the error of a run whose context is done before it begins.
+func notBegun(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("loadgen: the run was not begun: %w", context.Cause(ctx))
 }
 
 // RunnerOf is Run on a target.

@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -264,12 +265,18 @@ func TestCancelledRun(t *testing.T) {
 		})
 	}
 	t.Run("before it began", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		res, err := Run(ctx, takes(0), Plan{SLO: e2e, Concurrency: 1, Requests: 10})
-		require.NoError(t, err)
-		assert.ErrorIs(t, res.Cut, context.Canceled)
-		assert.Zero(t, res.Report.Offered)
+		why := errors.New("enough")
+		for _, cause := range []error{nil, why} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(cause)
+			for name, run := range map[string]Runner{"run": RunnerOf(takes(0)), "simulated": func(ctx context.Context, p Plan) (*Result, error) {
+				return Simulate(ctx, p, Description{}, nil)
+			}} {
+				res, err := run(ctx, Plan{SLO: e2e, Concurrency: 1, Requests: 10, Records: failing{t}})
+				assert.Nil(t, res, name)
+				assert.ErrorIs(t, err, cmp.Or(cause, context.Canceled), name)
+			}
+		}
 	})
 	t.Run("in the warm-up", func(t *testing.T) {
 		for _, p := range []Plan{{Warmup: time.Minute}, {WarmupRequests: 1000}} {
@@ -493,4 +500,12 @@ func TestHealth(t *testing.T) {
 	// Repeated requests are counted.
 	res, _ := run(t, TargetFunc(func(_ context.Context, _ *Request, tr *Trace) error { tr.Attempt(); return nil }), Plan{SLO: e2e, Concurrency: 1, Requests: 7})
 	assert.EqualValues(t, 7, res.Report.Health.Retried)
+}
+
+// failing is a file that nobody is to write to.
+type failing struct{ t *testing.T }
+
+func (f failing) Write(b []byte) (int, error) {
+	f.t.Errorf("%d bytes were written", len(b))
+	return len(b), nil
 }

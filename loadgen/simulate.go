@@ -25,8 +25,11 @@ type System interface {
 // system's own events, then deadlines, then new requests.
 //
 // The run starts at the Unix epoch. A context that is cancelled, by the plan's Progress say, cuts it off at the instant
-// that it has come to.
+// that it has come to; one that is done before is an error.
 func Simulate(ctx context.Context, p Plan, d Description, s System) (*Result, error) {
+	if err := notBegun(ctx); err != nil {
+		return nil, err
+	}
 	now := time.Unix(0, 0).UTC()
 	b, err := NewBook(p, d, now)
 	if err != nil {
