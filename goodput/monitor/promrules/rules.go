@@ -245,11 +245,9 @@ func (r *Rules) alert(o slo.Objective, b Bound, rule monitor.Rule, series string
 	if p.Source != Goodput && (!b.Exact() || b.Steps) {
 		a.Annotations["bound"] = b.String()
 	}
-	labels := map[string]string{"slo": p.label(), "objective": o.String()}
-	if rule.Severity != "" {
-		labels["severity"] = string(rule.Severity)
-	}
+	labels := map[string]string{"slo": p.label(), "objective": o.String(), "severity": string(rule.Severity)}
 	maps.Copy(labels, p.Labels)
+	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" }) // which to Prometheus is no label
 	for name, value := range labels {
 		a.Labels[name] = literal(value)
 	}

@@ -46,7 +46,7 @@ var plans = map[string]promrules.Plan{
 	"own alerts": {SLO: slo.MustParse("ttft p99 < 800ms"), Alerts: []monitor.Rule{{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}},
 	"vllm":       {SLO: slo.MustParse("ttft p95 < 800ms, tpot p95 < 50ms, itl p99 < 60ms, e2e p95 < 200ms"), Source: promrules.VLLM, Alerts: one, Match: map[string]string{"model_name": "m"}},
 	"odd period": {SLO: slo.MustParse("ttft p90 < 800ms"), Period: 3605*time.Second + 400*time.Microsecond},
-	"odd names":  {SLO: oddlyNamed, Alerts: one, Match: map[string]string{"class": "$datasource", "job": oddly}, Labels: map[string]string{"team": "{{{ $labels.slo }}}"}},
+	"odd names":  {SLO: oddlyNamed, Alerts: one, Match: map[string]string{"class": "$datasource", "job": oddly}, Labels: map[string]string{"team": "{{{ $labels.slo }}}", "none": ""}},
 	"extreme": {SLO: slo.MustParse("error_rate < 99.9999999%, attainment >= 99.9999999%, ttft p99.9999 < 1ns"), Evidence: 100_000,
 		Alerts: []monitor.Rule{{Budget: 1.0 / 720, Long: time.Hour, Short: 5 * time.Minute}}},
 	"sglang": {SLO: slo.MustParse("ttft p95 < 1s, itl p99 < 60ms, e2e p95 < 9s, tpot p95 < 50ms, error_rate < 1%"), Source: promrules.SGLang, Alerts: one},
@@ -138,6 +138,7 @@ func TestLabelsAreNoTemplates(t *testing.T) {
 			require.Equal(t, oddly+" ??", r.Labels["slo"], "what is recorded is no template")
 			continue
 		}
+		require.NotContains(t, r.Labels, "none", "to Prometheus it is no label")
 		for name, want := range map[string]string{"slo": oddly + " ??", "team": "{{{ $labels.slo }}}"} {
 			var got strings.Builder
 			parsed, err := template.New(name).Parse(r.Labels[name])
