@@ -16,6 +16,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/openai"
 )
 
 var figures = regexp.MustCompile(`up to ([0-9.]+) requests/s|(?m)^with(?:out)? admission control: +goodput ([0-9.]+) of ([0-9.]+) .*? ([0-9]+)% refused, of the others ([0-9]+)% good$`)
@@ -49,6 +52,37 @@ func TestSimulation(t *testing.T) {
 		require.Equal(t, "0", without[4])
 		require.Greater(t, number(with[5]), 85.0)
 		require.Contains(t, out.String(), "were refused, so that the others were not late.")
+	})
+}
+
+// Whole answers among the streams, below the limit: nobody waits for the first token of an answer that has none.
+func TestWholeAnswersBesideStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, simulator(t), "--slo", promise.String())
+		transport := &http.Transport{DialContext: s.memory.dial, MaxIdleConnsPerHost: 1024}
+		defer transport.CloseIdleConnections()
+		var targets [2]*openai.Target
+		for i := range targets {
+			var err error
+			targets[i], err = openai.New(openai.Config{BaseURL: s.where + "/v1", NoStream: i == 1, Client: &http.Client{Transport: transport}})
+			require.NoError(t, err)
+		}
+		requests, err := traffic(options{seed: 1})
+		require.NoError(t, err)
+		n := 0
+		for req := range requests.Requests() {
+			if n++; n > 150 {
+				break
+			}
+			if n%3 == 0 {
+				go targets[1].Do(t.Context(), req, &loadgen.Trace{})
+			} else {
+				go targets[0].Do(t.Context(), req, &loadgen.Trace{})
+			}
+			time.Sleep(time.Second / 5)
+		}
+		time.Sleep(time.Minute)
+		require.Equal(t, map[string]int{"admission success": 150}, s.booked())
 	})
 }
 

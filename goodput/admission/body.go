@@ -30,6 +30,7 @@ type body struct {
 	parser  sse.Parser
 	figures chatevent.Stream
 	n       int  // tokens written since the last flush
+	one     bool // it is one piece, however it is flushed
 	json    bool // it is one answer of OpenAI's APIs, perhaps
 	whole   []byte
 
@@ -54,7 +55,8 @@ func (b *body) Status(code int) {
 	}
 	t, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	b.stream = t == "text/event-stream"
-	b.json = t == "application/json" && b.tokens == nil
+	b.one = t == "application/json"
+	b.json = b.one && b.tokens == nil
 }
 
 func (b *body) Wrote(p []byte, err error) {
@@ -131,7 +133,7 @@ func (b *body) Flushed(err error) {
 	case b.stream && b.n > 0:
 		b.permit.Tokens(b.n)
 		b.n = 0
-	case !b.stream && b.bytes > 0 && b.code/100 == 2:
+	case !b.stream && !b.one && b.bytes > 0 && b.code/100 == 2:
 		b.permit.FirstToken()
 	}
 	b.complete = b.complete || b.marked && b.req.Context().Err() == nil

@@ -31,7 +31,7 @@ type MiddlewareConfig struct {
 // HTTP, and nobody sees here when it is over. next finds the permit with [PermitOf], for what was granted. A panic goes on as it was.
 //
 // The first token is that of an event stream, or in any other body the first flush; tokens count from the flush after them.
-// An answer without a flush is one piece, and says nothing about first tokens. Of the answers of OpenAI's APIs, unless there is a Tokens,
+// An answer without a flush, or in JSON, is one piece, and says nothing about first tokens. Of the answers of OpenAI's APIs, unless there is a Tokens,
 // the usage is read, and an error in a body of status 200 is a failure.
 //
 // A request whose context ends while it waits is answered with 504 where that was its deadline, else with 499, which nobody

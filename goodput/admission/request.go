@@ -17,6 +17,10 @@ type Request struct {
 	Budget time.Duration
 
 	Arrival time.Time // zero: now
+
+	// Whole says that its answer comes in one piece, so that nobody sees when it begins and how fast it goes on. It has its part
+	// of the tokens in flight, and says nothing of first tokens, nor stands before anybody's as one that has not begun.
+	Whole bool
 }
 
 // Grant is what a request got.

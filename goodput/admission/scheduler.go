@@ -304,17 +304,26 @@ func (s *Scheduler) admit(now time.Time, t *Ticket) {
 	t.before = s.cap.pendingTokens
 	s.limit.Use(s.cap.tokens)
 	s.stall.Start(now)
+	if t.Whole {
+		s.cap.Visible(t.load)
+	} else {
+		s.invisible(t)
+	}
+	t.class.running++
+	s.stats.admitted++
+	if t.Grant.Degraded() {
+		s.stats.degraded++
+	}
+}
+
+// invisible puts t behind those that are pending.
+func (s *Scheduler) invisible(t *Ticket) {
 	if t.older = s.pendingLast; t.older != nil {
 		t.older.newer = t
 	} else {
 		s.pending = t
 	}
 	s.pendingLast = t
-	t.class.running++
-	s.stats.admitted++
-	if t.Grant.Degraded() {
-		s.stats.degraded++
-	}
 }
 
 // visible takes t out of those that are pending.
@@ -361,6 +370,10 @@ func (s *Scheduler) FirstToken(now time.Time, t *Ticket) {
 	if t.status != Admitted || !t.first.IsZero() {
 		return
 	}
+	if t.Whole { // it came in pieces nevertheless
+		s.stall.Progress(now)
+		return
+	}
 	t.first, t.last = now, now
 	s.feedback = true
 	s.stall.Progress(now)
@@ -383,7 +396,7 @@ func (s *Scheduler) Tokens(now time.Time, t *Ticket, n int) {
 	if t.status != Admitted || n <= 0 {
 		return
 	}
-	if t.n == 0 {
+	if t.n == 0 || t.Whole {
 		s.FirstToken(now, t)
 		t.n, t.n1, t.last = n, n, now
 		return
@@ -417,8 +430,9 @@ func (s *Scheduler) Done(now time.Time, t *Ticket, o goodput.Outcome) {
 	}
 	t.status = Ended
 	s.stats.ended++
-	s.cap.End(t.load, !t.first.IsZero())
-	if t.first.IsZero() {
+	pending := t.first.IsZero() && !t.Whole
+	s.cap.End(t.load, !pending)
+	if pending {
 		s.visible(t)
 	}
 	t.class.running--

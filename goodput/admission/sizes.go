@@ -20,7 +20,7 @@ import (
 // The prompt is estimated by the length of its texts, those of the tools among them; of images, audio and files, whose tokens nobody
 // sees from here, nothing counts. That the estimate is too great or too small by some factor does no harm as long as it is so for all:
 // what is learnt is learnt in the same measure. The most output is what max_completion_tokens, max_tokens or max_output_tokens says,
-// times n.
+// times n. Without "stream": true the answer is one piece ([Request].Whole).
 type ChatSizes struct {
 	// MaxBody is how much of a body is read before its request is decided, in bytes; 0: 1 MiB. That much may be kept for each
 	// request that waits: see [Config.MaxWaiting]. Of a longer one, and of one that is no JSON or in an encoding other than
@@ -106,7 +106,7 @@ func (c ChatSizes) sizes(r *Request, body []byte) bool {
 	}
 	var prompt [4]float64 // tokens, by what has them; of a key that stands twice the last one counts, as with others who read it
 	var most [3]float64
-	n := 1.0
+	n, stream := 1.0, false
 	number := func(to *float64, v gjson.Result) {
 		if v.Type == gjson.Number {
 			*to = v.Num
@@ -130,10 +130,13 @@ func (c ChatSizes) sizes(r *Request, body []byte) bool {
 			number(&most[2], v)
 		case "n":
 			number(&n, v)
+		case "stream":
+			stream = v.Type == gjson.True
 		}
 		return true
 	})
 	r.InputTokens = c.tokens(prompt[0] + prompt[1] + prompt[2] + prompt[3])
+	r.Whole = !stream
 	for _, m := range most {
 		if m >= 1 {
 			r.MaxOutputTokens = c.tokens(m * max(n, 1))

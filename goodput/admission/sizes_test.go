@@ -194,6 +194,16 @@ type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
+func TestWhetherAnAnswerIsWhole(t *testing.T) {
+	for body, whole := range map[string]bool{
+		`{"messages":[]}`: true, `{"messages":[],"stream":false}`: true, `{"input":"a","stream":null}`: true, `{"messages":[],"stream":true}`: false,
+		`{"stream":true,"stream":false}`: true, `no JSON`: false, ``: false,
+	} {
+		req := httptest.NewRequest("POST", "/", strings.NewReader(body))
+		require.Equal(t, whole, ChatSizes{}.Request(req).Whole, body)
+	}
+}
+
 func FuzzSizes(f *testing.F) {
 	f.Add([]byte(`{"messages":[{"content":[{"text":"a"}]}],"max_tokens":5,"n":2}`), false)
 	f.Add([]byte(`{"prompt":[[1,2],[3]],"max_tokens":1e99}`), false)

@@ -62,6 +62,9 @@ func (s *Scheduler) missed(now time.Time, t *Ticket, r rule, o goodput.Outcome, 
 		}
 		failed = false
 	}
+	if first := r.metric == slo.TTFT || r.metric == slo.TTFO || r.metric == slo.ServiceTTFT; first && t.Whole && !failed {
+		return false, false // nobody saw it
+	}
 	first := t.first
 	if first.IsZero() {
 		first = now // an answer of one piece
