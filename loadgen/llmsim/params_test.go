@@ -71,6 +71,67 @@ func TestIdleEngineMatchesMeasurements(t *testing.T) {
 	}
 }
 
+// What Llama70BH100 and Llama70BA100 are fitted to: medians of five measurements each in Splitwise's data/perf_model.csv, in ms.
+var splitwise = []struct {
+	name    string
+	params  llmsim.Params
+	prompts map[int]float64 // prompt_time of one prompt
+	both    map[int]float64 // of so many prompts of 512 tokens at once
+	tokens  map[int]float64 // token_time of so many at once, after prompts of 512 tokens
+	after   map[int]float64 // of one alone, after a prompt of so many tokens
+	short   float64         // how far off prompts of less than 512 tokens are
+}{
+	{"Llama70BH100", llmsim.Llama70BH100(),
+		map[int]float64{128: 58.185, 256: 51.658, 512: 53.386, 1024: 77.913, 2048: 136.797, 4096: 390.291, 8192: 844.885},
+		map[int]float64{2: 76.887, 4: 132.630},
+		map[int]float64{1: 29.762, 2: 30.262, 4: 31.786, 8: 32.504, 16: 34.166, 32: 38.619, 64: 50.159},
+		map[int]float64{128: 29.872, 256: 28.267, 1024: 29.740, 2048: 31.048, 4096: 30.561, 8192: 31.412}, 0.38},
+	{"Llama70BA100", llmsim.Llama70BA100(),
+		map[int]float64{128: 65.347, 256: 66.757, 512: 94.310, 1024: 154.458, 2048: 274.223, 4096: 661.222, 8192: 1549.820},
+		map[int]float64{2: 165.942, 4: 292.284},
+		map[int]float64{1: 44.852, 2: 44.559, 4: 45.832, 8: 46.465, 16: 50.435, 32: 53.017, 64: 71.605},
+		map[int]float64{128: 43.031, 256: 43.483, 1024: 44.966, 2048: 45.437, 4096: 46.482, 8192: 46.510}, 0.13},
+}
+
+func TestFitsToSplitwise(t *testing.T) {
+	// together is when n jobs that came at once are done.
+	together := func(p llmsim.Params, n, prompt, output int) time.Duration {
+		e := engine(t, p)
+		for id := range uint64(n) {
+			require.NoError(t, e.Submit(0, llmsim.Job{ID: id, Prompt: prompt, Output: output}))
+		}
+		events := drain(e)
+		return events[len(events)-1].At
+	}
+	for _, s := range splitwise {
+		require.NoError(t, s.params.Validate())
+		check := func(want float64, got time.Duration, most float64, what string, n int) {
+			t.Logf("%s: %s %d: %.1f ms, %+.1f %%", s.name, what, n, ms64(got), 100*(ms64(got)/want-1))
+			assert.InEpsilon(t, want, ms64(got), most, "%s: %s %d", s.name, what, n)
+		}
+		for n, want := range s.prompts {
+			most := 0.13
+			if n < 512 {
+				most = s.short
+			}
+			ttft, _ := alone(t, s.params, n, 1)
+			check(want, ttft, most, "prompt of", n)
+		}
+		for n, want := range s.both {
+			check(want, together(s.params, n, 512, 1), 0.09, "prompts at once:", n)
+		}
+		for n, want := range s.tokens {
+			p := s.params
+			p.TokenBudget = 1 << 15 // all prompts in one step
+			check(want, (together(p, n, 512, 129)-together(p, n, 512, 1))/128, 0.09, "batch of", n)
+		}
+		for n, want := range s.after {
+			_, tpot := alone(t, s.params, n, 129)
+			check(want, tpot, 0.09, "alone after", n)
+		}
+	}
+}
+
 func ms64(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // TestThroughputSaturates offers more and more load: what comes out is what is asked for, and then no more than the engine
