@@ -166,6 +166,26 @@ func TestNothingIsRecordedTwice(t *testing.T) {
 	}
 }
 
+// Each alert is in a test, also where the long windows of two are written alike.
+func TestEachAlertIsTested(t *testing.T) {
+	p := promrules.Plan{SLO: slo.MustParse("ttft p95 < 800ms"), Alerts: []monitor.Rule{
+		{Severity: monitor.Page, Budget: 0.01, Long: time.Hour, Short: 5 * time.Minute},
+		{Severity: monitor.Ticket, Budget: 0.005, Long: time.Hour + time.Microsecond, Short: 6 * time.Minute},
+		{Severity: monitor.Ticket, Budget: 0.01, Long: 2 * time.Hour, Short: 6 * time.Minute},
+	}}
+	rules, err := p.Rules()
+	require.NoError(t, err)
+	var all []byte
+	for _, text := range rules.Tests("rules.yaml") {
+		all = append(all, text...)
+	}
+	for _, r := range rules.Group.Rules {
+		if r.Alert != "" {
+			require.Contains(t, string(all), "alertname: "+r.Alert+"\n")
+		}
+	}
+}
+
 // The file says how often to scrape for each of its windows to have enough samples.
 func TestRulesSayHowOftenToScrape(t *testing.T) {
 	for name, want := range map[string]string{"short": "2s500ms; keep samples for 1h", "labels": "1m15s; keep samples for 30d", "odd period": "2s503ms; keep samples for 1h5s"} {

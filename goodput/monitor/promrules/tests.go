@@ -60,7 +60,8 @@ type expectedValue struct {
 func (r *Rules) Tests(rulesFile string) map[string][]byte {
 	byLong := map[time.Duration][]alert{}
 	for _, a := range r.alerts {
-		byLong[a.rule.Long] = append(byLong[a.rule.Long], a)
+		long := a.rule.Long.Round(time.Millisecond) // as it is written
+		byLong[long] = append(byLong[long], a)
 	}
 	files := map[string][]byte{}
 	for _, long := range slices.Sorted(maps.Keys(byLong)) {
