@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,15 +23,15 @@ import (
 
 // scenario is an SLO for a kind of load, and the goodput limit without control that the program finds for it.
 type scenario struct {
-	name  string
-	slo   slo.SLO
-	shape workload.Shape
-	limit float64
-	caps  []int
+	name   string
+	slo    slo.SLO
+	source *source
+	limit  float64
+	caps   []int
 }
 
-var conversation = scenario{"conversation", slo.MustParse("ttft p95 < 2s, tpot p95 < 100ms"), workload.AzureConversation(), 1.73, []int{24, 28, 32, 36, 40}}
-var code = scenario{"code", slo.MustParse("ttft p95 < 5s, tpot p95 < 150ms"), workload.AzureCode(), 0.85, []int{4, 5, 6, 7, 8}}
+var conversation = scenario{"conversation", slo.MustParse("ttft p95 < 2s, tpot p95 < 100ms"), synthetic(workload.AzureConversation()), 1.73, []int{24, 28, 32, 36, 40}}
+var code = scenario{"code", slo.MustParse("ttft p95 < 5s, tpot p95 < 150ms"), synthetic(workload.AzureCode()), 0.85, []int{4, 5, 6, 7, 8}}
 
 // seeds is how many runs there are of each kind: few, 20 where GOODPUT_SOAK is set, which takes minutes, and one with -race,
 // under which each takes ten times as long, and which has nothing to find: there is one goroutine.
@@ -41,54 +42,71 @@ func seeds(few int) int {
 	case os.Getenv("GOODPUT_SOAK") != "":
 		return 20
 	case testing.Short():
-		return 2
+		return min(few, 2)
 	}
 	return few
 }
 
-// mean is the mean goodput and the share refused under Poisson arrivals, with the standard error of the former.
-func (c scenario) mean(t *testing.T, x float64, n int, put func(*system) error) (goodput, se, refused float64) {
+// load is what comes at so many times the limit.
+func (c scenario) load(t *testing.T, x float64, seed uint64) load {
 	t.Helper()
-	var sum, squares float64
-	for seed := uint64(1); seed <= uint64(n); seed++ {
-		report, s, err := run(t.Context(), c.slo, c.shape, loadgen.Poisson{Rate: x * c.limit, Seed: seed}, seed, 20*time.Minute, put)
-		require.NoError(t, err)
-		sum += report.GoodputRPS
-		squares += report.GoodputRPS * report.GoodputRPS
-		refused += float64(s.refusals) / float64(s.offered)
-	}
-	k := float64(n)
-	m := sum / k
-	return m, math.Sqrt(max(squares/k-m*m, 0) / max(k-1, 1)), refused / k
+	l, err := c.source.load(x*c.limit, seed)
+	require.NoError(t, err)
+	return l
 }
 
-// Twice beyond the limit the goodput is at least nine tenths of its peak, and at least that of the best fixed cap.
+// measured is n runs of a policy at so many times the limit.
+func (c scenario) measured(t *testing.T, x float64, n int, put func(*system) error) (goodput, tokens, refused sample) {
+	t.Helper()
+	r := row{put: put}
+	require.NoError(t, r.measure(t.Context(), &options{slo: c.slo, source: c.source, limit: c.limit, seeds: n, duration: 20 * time.Minute}, x))
+	return r.goodput[0], r.tokens[0], r.refused[0]
+}
+
+// Beyond the limit goodput does not fall with the load, and is a fifth above that of the best fixed cap.
+//
+// Twice beyond it, it is nine tenths of its peak where that is a question: in tokens, on the lengths of the conversation
+// trace, where the engine is full at twice the limit. In requests it goes on rising there, to three times the limit, because
+// of more requests more are short, and the short are in time: of prompts above 2,734 tokens 40 % are served at twice the
+// limit and 19 % at three times, of those up to 400 tokens 85 and 70 %. Who treats all lengths alike has the nine
+// tenths in requests, too, and less goodput under each load.
+//
+// On the lengths of the code trace the engine is full at three times the limit and not at twice. Nine tenths of the peak are
+// then more than what is offered at twice the limit, so that nobody could have them; it is seven eighths of what is offered.
 func TestGoodputBeyondTheLimit(t *testing.T) {
 	for _, c := range []scenario{conversation, code} {
 		t.Run(c.name, func(t *testing.T) {
 			n := seeds(3)
-			peak, at2, se2 := 0.0, 0.0, 0.0
-			for _, x := range []float64{1.2, 1.6, 2, 2.5, 3} {
-				g, se, refused := c.mean(t, x, n, defend(c.slo))
-				t.Logf("%.1f × the limit: goodput %.3f ± %.3f/s, refused %.1f %%", x, g, 1.96*se, 100*refused)
-				if peak = max(peak, g); x == 2 {
-					at2, se2 = g, se
-				}
+			loads := []float64{1.2, 1.6, 2, 2.5, 3}
+			r := row{put: defend(c.slo)}
+			highest := 0.0
+			for i, x := range loads {
+				require.NoError(t, r.measure(t.Context(), &options{slo: c.slo, source: c.source, limit: c.limit, seeds: n, duration: 20 * time.Minute}, x))
+				t.Logf("%.1f × the limit: goodput %v/s, %.0f tokens/s, refused %.1f %%", x, r.goodput[i], r.tokens[i].mean(), r.refused[i].mean())
+				require.Greater(t, r.goodput[i].mean(), 0.98*highest, "it does not fall with the load")
+				highest = max(highest, r.goodput[i].mean())
 			}
+			at2, tokens2 := r.goodput[2], r.tokens[2].mean()
 			best := 0.0
 			for _, n := range c.caps {
-				g, se, _ := c.mean(t, 2, seeds(2), fixed(n, 0))
-				t.Logf("2 × the limit, at most %d in flight: %.3f ± %.3f/s", n, g, 1.96*se)
-				best = max(best, g)
+				g, _, _ := c.measured(t, 2, seeds(2), fixed(n, 0))
+				t.Logf("2 × the limit, at most %d in flight: %v/s", n, g)
+				best = max(best, g.mean())
 			}
-			none, _, _ := c.mean(t, 2, 1, fixed(math.MaxInt, 0))
-			t.Logf("2 × the limit, no control: %.3f/s; ours %.3f ± %.3f/s, %.0f %% of its peak, %.2f × the best cap's", none, at2, 1.96*se2, 100*at2/peak, at2/best)
-			if c.name == conversation.name {
-				// At twice the limit of the code trace the engine is not saturated yet: goodput goes on rising with the load.
-				require.GreaterOrEqual(t, at2, 0.9*peak)
+			none, _, _ := c.measured(t, 2, 1, fixed(math.MaxInt, 0))
+			t.Logf("2 × the limit, no control: %v/s; ours %v/s, %.0f %% of its peak, in tokens %.0f %%; %.2f × the best cap's; %.0f %% of what is offered",
+				none, at2, 100*at2.mean()/highest, 100*tokens2/peak(r.tokens), at2.mean()/best, 100*at2.mean()/(2*c.limit))
+			switch c.name {
+			case conversation.name:
+				require.GreaterOrEqual(t, tokens2, 0.9*peak(r.tokens))
+				require.GreaterOrEqual(t, at2.mean(), 0.85*highest)
+				require.Less(t, none.mean(), 0.01*at2.mean())
+			case code.name:
+				require.Greater(t, 0.9*highest, 2*c.limit, "more than is offered")
+				require.GreaterOrEqual(t, at2.mean(), 0.85*2*c.limit)
 			}
-			require.GreaterOrEqual(t, at2, best)
-			require.GreaterOrEqual(t, at2, none)
+			require.GreaterOrEqual(t, at2.mean(), 1.15*best)
+			require.GreaterOrEqual(t, at2.mean(), none.mean())
 		})
 	}
 }
@@ -97,13 +115,9 @@ func TestGoodputBeyondTheLimit(t *testing.T) {
 func TestHardlyAnythingIsRefusedBelowTheLimit(t *testing.T) {
 	for _, c := range []scenario{conversation, code} {
 		for _, x := range []float64{0.2, 0.5, 0.8, 0.9} {
-			g, se, refused := c.mean(t, x, seeds(3), defend(c.slo))
-			t.Logf("%s, %.1f × the limit: goodput %.3f ± %.3f/s, refused %.2f %%", c.name, x, g, 1.96*se, 100*refused)
-			most := 0.01
-			if x == 0.9 {
-				most = 0.02 // a minute of Poisson arrivals at nine tenths is an overload now and then: 1.4 % over 20 seeds
-			}
-			require.LessOrEqual(t, refused, most, "%s at %v", c.name, x)
+			g, _, refused := c.measured(t, x, seeds(3), defend(c.slo))
+			t.Logf("%s, %.1f × the limit: goodput %v/s, refused %v %%", c.name, x, g, refused)
+			require.LessOrEqual(t, refused.mean(), 1.0, "%s at %v", c.name, x)
 		}
 	}
 }
@@ -153,8 +167,10 @@ func TestStep(t *testing.T) {
 	const width = 5 * time.Second
 	up, down, end := 5*time.Minute, 8*time.Minute, 10*time.Minute
 	slots := make([]count, end/width)
-	for seed := range uint64(seeds(5)) {
-		_, _, err := run(t.Context(), c.slo, c.shape, step{0.5 * c.limit, 2.5 * c.limit, up, down, seed}, seed, end-time.Minute, func(s *system) error {
+	for seed := range uint64(seeds(10)) {
+		l := c.load(t, 1, seed+1)
+		l.arrivals = step{0.5 * c.limit, 2.5 * c.limit, up, down, seed}
+		_, _, err := run(t.Context(), c.slo, l, end-time.Minute, func(s *system) error {
 			s.each = func(j *job) {
 				k := int(j.call.Start.Sub(time.Unix(0, 0)) / width)
 				if k >= len(slots) {
@@ -190,20 +206,22 @@ func TestStep(t *testing.T) {
 	}
 	t.Logf("first 5 s: %.3f; then to 30 s: %.3f; to the end of the overload: %.3f; after it: %.3f",
 		attained(up, up+width), attained(up+width, up+30*time.Second), attained(up+width, down), attained(down, end))
+	require.GreaterOrEqual(t, attained(up+width, up+3*width), 0.95)
 	require.GreaterOrEqual(t, attained(up+width, down), 0.95)
 	require.GreaterOrEqual(t, attained(down+width, end), 0.95)
 }
 
-// In steady overload the limit stays within a fifth of its mean.
+// In steady overload the limit stays within a fifth of its mean: in the second half of half an hour, when it has come to rest
+// in each run.
 func TestLimitDoesNotOscillate(t *testing.T) {
-	for _, c := range []scenario{conversation} {
+	for _, c := range []scenario{conversation, code} {
 		worst := 0.0
 		for seed := uint64(1); seed <= uint64(seeds(3)); seed++ {
 			var low, high, sum, n float64
-			_, _, err := run(t.Context(), c.slo, c.shape, loadgen.Poisson{Rate: 2 * c.limit, Seed: seed}, seed, 20*time.Minute, func(s *system) error {
+			_, _, err := run(t.Context(), c.slo, c.load(t, 2, seed), 30*time.Minute, func(s *system) error {
 				s.watch = func(now time.Time) {
 					limit := s.policy.(*defended).scheduler.State(now).Limit
-					if now.Sub(s.zero) < 10*time.Minute || math.IsInf(limit, 1) {
+					if now.Sub(s.zero) < 15*time.Minute || math.IsInf(limit, 1) {
 						return
 					}
 					if n == 0 {
@@ -228,7 +246,7 @@ func TestLongerOutputsAreNoOverload(t *testing.T) {
 	for _, c := range []scenario{conversation, code} {
 		offered := 0
 		for seed := uint64(1); seed <= uint64(seeds(3)); seed++ {
-			_, s, err := run(t.Context(), c.slo, c.shape, loadgen.Poisson{Rate: 0.2 * c.limit, Seed: seed}, seed, 20*time.Minute, func(s *system) error {
+			_, s, err := run(t.Context(), c.slo, c.load(t, 0.2, seed), 20*time.Minute, func(s *system) error {
 				s.scale = func(now time.Time) int {
 					if now.Sub(s.zero) < 10*time.Minute {
 						return 1
@@ -251,30 +269,34 @@ func TestLongerOutputsAreNoOverload(t *testing.T) {
 func TestOnlyDoneIsHeardOf(t *testing.T) {
 	c := conversation
 	c.slo = slo.MustParse("e2e p95 < 25s")
-	g, se, refused := c.mean(t, 2, seeds(3), func(s *system) error {
+	g, _, refused := c.measured(t, 2, seeds(3), func(s *system) error {
 		scheduler, err := admission.NewScheduler(admission.Config{SLO: c.slo})
 		s.policy = &defended{s: s, scheduler: scheduler, blind: true}
 		return err
 	})
-	t.Logf("2 × the limit, e2e alone: %.3f ± %.3f/s, refused %.1f %%", g, 1.96*se, 100*refused)
-	none, _, _ := c.mean(t, 2, 1, fixed(math.MaxInt, 0))
+	t.Logf("2 × the limit, e2e alone: %v/s, refused %v %%", g, refused)
+	none, _, _ := c.measured(t, 2, 1, fixed(math.MaxInt, 0))
 	best := 0.0
 	for _, n := range []int{16, 24, 32} {
-		cap, _, _ := c.mean(t, 2, seeds(2), fixed(n, 0))
-		best = max(best, cap)
+		cap, _, _ := c.measured(t, 2, seeds(2), fixed(n, 0))
+		best = max(best, cap.mean())
 	}
-	t.Logf("no control %.3f/s, best of three caps %.3f/s", none, best)
-	require.GreaterOrEqual(t, g, best)
-	require.Greater(t, g, 5*none)
+	t.Logf("no control %v/s, best of three caps %.3f/s", none, best)
+	require.GreaterOrEqual(t, g.mean(), best)
+	require.Greater(t, g.mean(), 5*none.mean())
 }
 
 func TestProgram(t *testing.T) {
 	var out, errs bytes.Buffer
-	require.Zero(t, program(t.Context(), []string{"--limit", "1.73", "--seeds", "1", "--duration", "5m"}, &out, &errs), errs.String())
+	figure := filepath.Join(t.TempDir(), "admission.svg")
+	require.Zero(t, program(t.Context(), []string{"--limit", "1.73", "--seeds", "2", "--duration", "5m", "--plot", figure}, &out, &errs), errs.String())
+	svg, err := os.ReadFile(figure)
+	require.NoError(t, err)
+	require.Contains(t, string(svg), "package admission")
 	require.Contains(t, out.String(), "package admission")
 	require.Contains(t, out.String(), "At twice the limit, package admission keeps a goodput of ")
 	require.Len(t, strings.Split(strings.TrimSpace(out.String()), "\n"), 13, out.String())
-	for _, bad := range [][]string{{"--slo", "nonsense"}, {"--shape", "x"}, {"--seeds", "0"}, {"--limit", "-1"}, {"more"}, {"--limit", "Inf"}} {
+	for _, bad := range [][]string{{"--slo", "nonsense"}, {"--shape", "x"}, {"--seeds", "0"}, {"--limit", "-1"}, {"more"}, {"--limit", "Inf"}, {"--plot", "x.txt"}, {"--trace", "missing.csv"}} {
 		require.Equal(t, 2, program(t.Context(), bad, &out, &errs), "%v", bad)
 	}
 	require.Zero(t, program(t.Context(), []string{"-h"}, &out, &errs))

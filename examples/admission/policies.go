@@ -97,6 +97,7 @@ func (d *defended) decided(t *admission.Ticket) {
 func (d *defended) token(now time.Time, j *job) {
 	if !d.blind {
 		d.scheduler.Tokens(now, &j.ticket, 1)
+		d.settle()
 	}
 }
 

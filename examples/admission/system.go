@@ -9,7 +9,6 @@ import (
 	"github.com/goodputkit/goodputkit/goodput/admission"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/llmsim"
-	"github.com/goodputkit/goodputkit/loadgen/workload"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -117,7 +116,9 @@ func (s *system) Step(now time.Time, end func(*loadgen.Call, *goodput.Record)) {
 			s.finish(j, end)
 		}
 	}
-	s.policy.tick(now)
+	if at, ok := s.policy.next(); ok && !at.After(now) {
+		s.policy.tick(now)
+	}
 	refused := s.refused
 	s.refused = nil
 	for _, j := range refused {
@@ -153,7 +154,7 @@ func (s *system) Stop(now time.Time, c *loadgen.Call) *goodput.Record {
 }
 
 // run is one run of a policy under a load, in virtual time.
-func run(ctx context.Context, o slo.SLO, shape workload.Shape, arrivals loadgen.Arrivals, seed uint64, d time.Duration, put func(*system) error) (*goodput.Report, *system, error) {
+func run(ctx context.Context, o slo.SLO, l load, d time.Duration, put func(*system) error) (*goodput.Report, *system, error) {
 	e, err := llmsim.NewEngine(llmsim.OPT13B())
 	if err != nil {
 		return nil, nil, err
@@ -162,12 +163,7 @@ func run(ctx context.Context, o slo.SLO, shape workload.Shape, arrivals loadgen.
 	if err := put(s); err != nil {
 		return nil, nil, err
 	}
-	requests, err := workload.NewSynthetic(shape, workload.WithSeed(seed), workload.WithSaltSeed(seed), workload.WithoutText())
-	if err != nil {
-		return nil, nil, err
-	}
-	plan := loadgen.Plan{SLO: o, Arrivals: arrivals, Workload: requests.Requests(), Duration: d, Warmup: time.Minute}
-	res, err := loadgen.Simulate(ctx, plan, loadgen.Description{Name: "opt-13b behind a policy", Tokens: true}, s)
+	res, err := loadgen.Simulate(ctx, l.plan(o, d), loadgen.Description{Name: "opt-13b behind a policy", Tokens: true}, s)
 	if err = errors.Join(err, s.err); err != nil {
 		return nil, nil, err
 	}

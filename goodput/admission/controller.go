@@ -9,10 +9,13 @@ import (
 )
 
 // Controller is a [Scheduler] by the clock: Admit blocks until a request may be sent or is refused. Its methods may be
-// called from any goroutine. It has none of its own: those who wait are woken by those who end.
+// called from any goroutine. It has none of its own: those who wait are woken by those who end, or by a timer where time
+// alone decides.
 type Controller struct {
-	mu sync.Mutex
-	s  *Scheduler
+	mu    sync.Mutex
+	s     *Scheduler
+	timer *time.Timer // nil: nobody has waited yet
+	due   time.Time   // when it fires; zero: it does not
 }
 
 // New is a controller with nothing in flight. The error names the field that cannot be meant.
@@ -35,16 +38,13 @@ func (c *Controller) Admit(ctx context.Context, r Request) (*Permit, error) {
 	p.t.Request = r
 	p.t.latest, _ = ctx.Deadline()
 	c.mu.Lock()
-	now := time.Now()
-	c.s.Arrive(now, &p.t)
+	c.s.Arrive(time.Now(), &p.t)
 	status := p.t.status
-	var late time.Duration
 	if status == Waiting {
 		p.wake = make(chan struct{})
 		p.t.Data = p
-		late = c.s.late(now, &p.t)
 	}
-	c.wake()
+	c.settle()
 	c.mu.Unlock()
 	switch status {
 	case Admitted:
@@ -52,53 +52,50 @@ func (c *Controller) Admit(ctx context.Context, r Request) (*Permit, error) {
 	case Refused:
 		return nil, p.t.Err()
 	}
-	return p.wait(ctx, late)
-}
-
-// wait waits until p is decided; after late it is to be looked at again, where that is above 0.
-func (p *Permit) wait(ctx context.Context, late time.Duration) (*Permit, error) {
-	var expired <-chan time.Time
-	var timer *time.Timer
-	if late > 0 {
-		timer = time.NewTimer(late)
-		defer timer.Stop()
-		expired = timer.C
-	}
-	for {
-		select {
-		case <-p.wake:
-			if err := p.t.Err(); err != nil {
-				return nil, err
-			}
-			return p, nil
-		case <-ctx.Done():
-			p.c.mu.Lock()
-			now := time.Now()
-			p.c.s.Cancel(now, &p.t)
-			p.c.s.Done(now, &p.t, goodput.Cancelled) // it may have been admitted in the meantime
-			p.c.wake()
-			p.c.mu.Unlock()
-			return nil, ctx.Err()
-		case <-expired:
-			p.c.mu.Lock()
-			now := time.Now()
-			p.c.s.Tick(now)
-			if p.t.status == Waiting {
-				timer.Reset(p.c.s.late(now, &p.t))
-			}
-			p.c.wake()
-			p.c.mu.Unlock()
+	select {
+	case <-p.wake:
+		if err := p.t.Err(); err != nil {
+			return nil, err
 		}
+		return p, nil
+	case <-ctx.Done():
+		c.mu.Lock()
+		now := time.Now()
+		c.s.Cancel(now, &p.t)
+		c.s.Done(now, &p.t, goodput.Cancelled) // it may have been admitted in the meantime
+		c.settle()
+		c.mu.Unlock()
+		return nil, ctx.Err()
 	}
 }
 
-// wake wakes those that were decided. c.mu is held.
-func (c *Controller) wake() {
-	decided := c.s.Decided()
-	for _, t := range decided {
-		close(t.Data.(*Permit).wake)
+// settle wakes those that were decided, and sets the timer. c.mu is held.
+func (c *Controller) settle() {
+	if decided := c.s.Decided(); len(decided) > 0 {
+		for _, t := range decided {
+			close(t.Data.(*Permit).wake)
+		}
+		clear(decided) // nobody else is to keep the permits
 	}
-	clear(decided) // nobody else is to keep the permits
+	at, ok := c.s.Next()
+	if !ok || !c.due.IsZero() && !at.Before(c.due) {
+		return // it may fire too early, and is then set anew
+	}
+	c.due = at
+	if d := time.Until(at); c.timer == nil {
+		c.timer = time.AfterFunc(d, c.tick)
+	} else {
+		c.timer.Reset(d)
+	}
+}
+
+// tick is what the timer does.
+func (c *Controller) tick() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.due = time.Time{}
+	c.s.Tick(time.Now())
+	c.settle()
 }
 
 // Do admits a request and calls f with its permit, which is given back with the outcome that f returns, or as a server
@@ -127,7 +124,7 @@ func (c *Controller) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.Close(time.Now())
-	c.wake()
+	c.settle()
 }
 
 // Permit is the right to send one request. Its methods may be called from any goroutine, and do nothing once it was given back.
@@ -173,6 +170,6 @@ func (p *Permit) Done(o goodput.Outcome) {
 func (p *Permit) tell(f func(now time.Time)) {
 	p.c.mu.Lock()
 	f(time.Now())
-	p.c.wake()
+	p.c.settle()
 	p.c.mu.Unlock()
 }

@@ -227,18 +227,6 @@ func TestAHundredThousandWaiters(t *testing.T) {
 	})
 }
 
-func BenchmarkAdmitDone(b *testing.B) {
-	c := controller(b, Config{SLO: slo.MustParse("ttft p95 < 2s, tpot p95 < 100ms")})
-	b.ReportAllocs()
-	for b.Loop() {
-		p, err := c.Admit(b.Context(), Request{InputTokens: 1000, MaxOutputTokens: 100})
-		if err != nil {
-			b.Fatal(err)
-		}
-		p.Done(goodput.Success)
-	}
-}
-
 // What it costs where others wait: a push, a pop, and the wake.
 func BenchmarkSchedulerBesideWaiters(b *testing.B) {
 	s, err := NewScheduler(Config{SLO: slo.MustParse("ttft p95 < 2s"), Floor: 2, Ceiling: 2})

@@ -20,9 +20,10 @@
 // A request is sent at once if four things say that it can be in time and harm nobody, else it waits:
 //
 //   - the engine's own queue is short: the prompts that were admitted and have had no first token yet, its own among them,
-//     take no more than a share of its budget for the first token, by a [Line] through those that were seen; and the oldest
+//     take no more than a fifth of its budget for the first token, by a [Line] through those that were seen; and the oldest
 //     of them is not overdue, as it is when the engine's KV cache is full;
-//   - the [Pace] of what runs, the time per token of all of it as of now, is below a share of the TPOT that the SLO allows;
+//   - the [Pace] of what runs, the time per token of all of it as of now, is below three quarters of the TPOT that the SLO
+//     allows;
 //   - the tokens in flight ([Cap]) are below the [Limit], which follows the share of SLO violations, with statistical
 //     evidence;
 //   - something comes back ([Stall]).
@@ -32,8 +33,12 @@
 //
 // What waits stands in a [Queue]: by priority, within it by tenant in turn ([FairShare]), and of one tenant by deadline. On
 // arrival a request is refused if the tokens that are served before it, over the observed [Rate], leave it too little time;
-// while it waits, as soon as it would be late if it were sent. An SLO lets some requests be late, and as long as there are
-// no more of them than that, nothing is refused for it ([Spare]).
+// while it waits, as soon as it would be late if it were sent. Its own prompt counts in that: of those that come too many at
+// once, the long ones are the first to be late.
+//
+// An SLO lets some requests be late ([Spare]). As long as no more are predicted to be than that, none is refused: they stand
+// aside, and are served when nothing waits that can still be in time. When more are, it is no burst but an overload; then
+// those that stand aside are refused, too.
 //
 // Before it refuses, it degrades: the longer the wait, the further down the [Ladder] of its class a request goes.
 //

@@ -66,7 +66,7 @@ func (l *Line) Predict(tokens float64) time.Duration { return duration(l.at(toke
 func (l *Line) Deviation() time.Duration { return duration(l.dev) }
 
 // Pace is the mean gap between two tokens of one sequence, over all sequences that run, each token alike, of about the last
-// second: what the TPOT of all of them would be if it went on so. It follows the batch within a step or two, because
+// two seconds: what the TPOT of all of them would be if it went on so. It follows the batch within a step or two, because
 // each step that has become longer is seen by every sequence at once.
 //
 // The zero Pace knows nothing. It is a state machine and belongs to one goroutine.
@@ -76,7 +76,7 @@ type Pace struct {
 }
 
 // paceTime is the time constant of the forgetting, s.
-const paceTime = 1.0
+const paceTime = 2.0
 
 // Observe is n tokens of one sequence that came at now, gap after the ones before them.
 func (p *Pace) Observe(now time.Time, gap time.Duration, n int) {

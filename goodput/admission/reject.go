@@ -79,3 +79,23 @@ func (e *RejectedError) Unwrap() []error { return []error{ErrRejected, e.Reason}
 
 // Outcome is how a record has it.
 func (e *RejectedError) Outcome() goodput.Outcome { return goodput.Rejected }
+
+// drain is how long so many tokens take, s.
+func (s *Scheduler) drain(tokens float64) float64 {
+	if rate, ok := s.rate.PerSecond(); ok && rate > 0 {
+		return tokens / rate
+	}
+	return 1
+}
+
+func (s *Scheduler) refuse(t *Ticket, r Reason, retry float64) {
+	t.status = Refused
+	t.err = RejectedError{r, duration(min(max(retry, shortRetry), longRetry))}
+	s.stats.refused[r.index()]++
+}
+
+// refuseWaiting refuses one that its caller waits for.
+func (s *Scheduler) refuseWaiting(t *Ticket, r Reason, retry float64) {
+	s.refuse(t, r, retry)
+	s.decided = append(s.decided, t)
+}

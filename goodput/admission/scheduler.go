@@ -22,6 +22,7 @@ type Scheduler struct {
 
 	cap                  Cap
 	queue                Queue
+	aside                Queue // predicted to be late, and let through
 	limit                *Limit
 	line                 Line
 	pace                 Pace
@@ -44,20 +45,15 @@ type counters struct {
 }
 
 const (
-	shareAhead  = 0.9              // of the budget, that the engine's own queue may take
-	sharePace   = 0.9              // of the tpot limit, that the pace may take
-	strictAhead = 0.4              // the same two in an overload, when what waits comes anyway and
-	strictPace  = 0.65             // the shares only say how evenly
-	overdue     = 1.0              // deviations of the line, by which the oldest pending prompt may be overdue
-	deviations  = 2.5              // of the line, that a prediction is on the safe side
-	typicalDevs = 2.0              // of the prompt sizes, that the typical prompt is longer than the mean
-	sparedTime  = 4                // budgets that one which is spared may wait
-	tailDevs    = 2.0              // of what follows a first token, that it may take longer than the mean, where an SLO on e2e says when all has to be over
-	coldStart   = 32               // requests in flight before anything has come back
-	floorSizes  = 4.0              // requests of the mean size, that the default floor is
-	shortWait   = time.Millisecond // between two looks at one that waits
-	shortRetry  = 1e-3             // s, the least retry-after
-	longRetry   = 60.0             // s, the greatest
+	shareAhead = 0.2  // of the budget, that the engine's own queue may take: what waits here can still be put in order
+	sharePace  = 0.75 // of the tpot limit, that the pace may take: each sequence has a pace of its own
+	overdue    = 1.0  // deviations of the line, by which the oldest pending prompt may be overdue
+	deviations = 3.0  // of the line, that a prediction is on the safe side
+	tailDevs   = 2.0  // of what follows a first token, that it may take longer than the mean, where an SLO on e2e says when all has to be over
+	coldStart  = 32   // requests in flight before anything has come back
+	floorSizes = 4.0  // requests of the mean size, that the default floor is
+	shortRetry = 1e-3 // s, the least retry-after
+	longRetry  = 60.0 // s, the greatest
 )
 
 // NewScheduler is a scheduler with nothing in flight. The error names the field that cannot be meant.
@@ -140,9 +136,12 @@ func (s *Scheduler) Arrive(now time.Time, t *Ticket) *Ticket {
 		s.admit(now, t)
 	default:
 		s.wait(now, t)
-		if t.status != Waiting { // its caller sees so by itself
-			s.decided = slices.DeleteFunc(s.decided, func(x *Ticket) bool { return x == t })
-		}
+	}
+	if s.aside.Len() > 0 {
+		s.pumpAside(now)
+	}
+	if t.item != nil && t.status != Waiting { // its caller sees so by itself
+		s.decided = slices.DeleteFunc(s.decided, func(x *Ticket) bool { return x == t })
 	}
 	return t
 }
@@ -176,14 +175,13 @@ func (s *Scheduler) budget(now time.Time, t *Ticket) time.Duration {
 	return duration(b)
 }
 
-// service is how long the first token of t takes if it is admitted now, on the safe side; of a prompt longer than the
-// typical one it is that of the typical one. Long prompts are late more often than that, but who refuses them for their
-// length serves short ones alone as soon as more come than can be served.
+// service is how long the first token of t takes if it is admitted now, on the safe side. A longer prompt takes longer, and is
+// therefore the first to be late when there is too much to do.
 func (s *Scheduler) service(t *Ticket) time.Duration {
-	return duration(s.line.at(s.cap.pendingTokens+min(t.load.Input, s.typicalInput())) + deviations*s.line.dev)
+	return duration(s.line.at(s.cap.pendingTokens+t.load.Input) + deviations*s.line.dev)
 }
 
-func (s *Scheduler) typicalInput() float64 { return s.input.mean + typicalDevs*s.input.dev }
+func (s *Scheduler) serviceOf(it *Item) time.Duration { return s.service(it.Data.(*Ticket)) }
 
 // can says whether t may start now.
 func (s *Scheduler) can(now time.Time, t *Ticket) bool {
@@ -197,10 +195,6 @@ func (s *Scheduler) can(now time.Time, t *Ticket) bool {
 	if s.stall.stalled || !s.feedback && n >= coldStart || !s.cap.Fits(t.load) {
 		return false
 	}
-	ahead, pace := shareAhead, sharePace
-	if t.class.spare.Overdrawn() {
-		ahead, pace = strictAhead, strictPace
-	}
 	if pending, tokens := s.cap.Pending(); pending > 0 {
 		// A prompt that does not start although the line says so: the engine is full, of what nobody outside of it can count.
 		if head := s.pending; s.line.w > lineEnough && now.Sub(head.admitted).Seconds() > s.line.at(head.before)+overdue*s.line.dev {
@@ -210,11 +204,11 @@ func (s *Scheduler) can(now time.Time, t *Ticket) bool {
 		if k := t.class.service; k > 0 && (first == 0 || k < first) {
 			first = k
 		}
-		if first > 0 && s.line.at(tokens+t.load.Input) > ahead*first {
+		if first > 0 && s.line.at(tokens+t.load.Input) > shareAhead*first {
 			return false
 		}
 	}
-	if limit := s.perToken(t.class); limit > 0 && s.pace.n > 0 && s.pace.sum > pace*limit*s.pace.n {
+	if limit := s.perToken(t.class); limit > 0 && s.pace.n > 0 && s.pace.sum > sharePace*limit*s.pace.n {
 		return false
 	}
 	return true
@@ -233,14 +227,15 @@ func (s *Scheduler) perToken(k *class) float64 {
 
 // wait lets t wait, with what its ladder makes of it, or refuses it.
 func (s *Scheduler) wait(now time.Time, t *Ticket) {
+	s.rate.Waiting(now, s.rate.waiting)
 	slack := t.budget.Seconds() - now.Sub(t.Arrival).Seconds()
 	if t.budget > 0 && s.line.at(t.load.Input) > slack {
 		s.refuse(t, TooLong, s.drain(0))
 		return
 	}
-	t.item = Item{Priority: t.Grant.Priority, Tenant: t.Tenant, Weight: s.config.Weights[t.Tenant], Tokens: t.load.Tokens(), Data: t}
+	t.item = &Item{Priority: t.Grant.Priority, Tenant: t.Tenant, Weight: s.config.Weights[t.Tenant], Tokens: t.load.Tokens(), Data: t}
 	if t.budget > 0 {
-		typical := duration(s.line.at(s.cap.pendingTokens+s.typicalInput()) + deviations*s.line.dev).Seconds()
+		service := s.service(t).Seconds()
 		rate, known := s.rate.PerSecond()
 		wait := 0.0
 		if known {
@@ -248,8 +243,8 @@ func (s *Scheduler) wait(now time.Time, t *Ticket) {
 		}
 		pressure := 0.0
 		if wait > 0 {
-			if pressure = math.Inf(1); slack > typical {
-				pressure = wait / (slack - typical)
+			if pressure = math.Inf(1); slack > service {
+				pressure = wait / (slack - service)
 			}
 		}
 		if step := t.class.ladder.Step(pressure); step > 0 {
@@ -260,42 +255,34 @@ func (s *Scheduler) wait(now time.Time, t *Ticket) {
 			slack = t.budget.Seconds() - now.Sub(t.Arrival).Seconds()
 		}
 		t.item.Deadline = t.Arrival.Add(t.budget)
-		if known && wait+typical > slack && !s.spare(t) {
-			s.refuse(t, PredictedLate, wait+typical-slack)
+		if known && wait+service > slack && !s.spare(t) {
+			s.refuse(t, PredictedLate, wait+service-slack)
 			return
 		}
 	}
-	if s.queue.Len() >= s.config.MaxWaiting {
-		last := s.queue.Last()
-		if last.Priority >= t.item.Priority {
+	if s.queue.Len()+s.aside.Len() >= s.config.MaxWaiting {
+		q := &s.aside // first what is late anyway
+		if q.Len() == 0 || t.spared {
+			q = &s.queue
+		}
+		last := q.Last()
+		if last == nil || q == &s.queue && last.Priority >= t.item.Priority {
 			s.refuse(t, QueueFull, s.drain(s.queue.Tokens()))
 			return
 		}
-		s.queue.Remove(last)
+		q.Remove(last)
 		s.refuseWaiting(last.Data.(*Ticket), Shed, s.drain(s.queue.Tokens()))
 	}
-	s.queue.Push(&t.item)
+	s.waits(t).Push(t.item)
 	s.pump(now)
 }
 
-// drain is how long so many tokens take, s.
-func (s *Scheduler) drain(tokens float64) float64 {
-	if rate, ok := s.rate.PerSecond(); ok && rate > 0 {
-		return tokens / rate
+// waits is where t waits.
+func (s *Scheduler) waits(t *Ticket) *Queue {
+	if t.spared {
+		return &s.aside
 	}
-	return 1
-}
-
-func (s *Scheduler) refuse(t *Ticket, r Reason, retry float64) {
-	t.status = Refused
-	t.err = RejectedError{r, duration(min(max(retry, shortRetry), longRetry))}
-	s.stats.refused[r.index()]++
-}
-
-// refuseWaiting refuses one that its caller waits for.
-func (s *Scheduler) refuseWaiting(t *Ticket, r Reason, retry float64) {
-	s.refuse(t, r, retry)
-	s.decided = append(s.decided, t)
+	return &s.queue
 }
 
 func (s *Scheduler) admit(now time.Time, t *Ticket) {
@@ -326,6 +313,12 @@ func (s *Scheduler) invisible(t *Ticket) {
 	s.pendingLast = t
 }
 
+// admitWaiting admits one that its caller waits for.
+func (s *Scheduler) admitWaiting(now time.Time, t *Ticket) {
+	s.admit(now, t)
+	s.decided = append(s.decided, t)
+}
+
 // visible takes t out of those that are pending.
 func (s *Scheduler) visible(t *Ticket) {
 	if t.older != nil {
@@ -341,28 +334,30 @@ func (s *Scheduler) visible(t *Ticket) {
 	t.older, t.newer = nil, nil
 }
 
-// pump drops what is late, and admits what may be.
+// pump drops what is late, and admits what may be, until neither changes anything.
 func (s *Scheduler) pump(now time.Time) {
 	s.rate.Waiting(now, s.rate.waiting)
-	s.queue.DropLate(now, func(it *Item) time.Duration { return s.service(it.Data.(*Ticket)) }, func(it *Item) {
-		t := it.Data.(*Ticket)
-		if s.spare(t) {
-			s.queue.Push(it)
-			return
-		}
-		s.refuseWaiting(t, BecameLate, s.drain(s.queue.Tokens()))
-	})
-	for it := s.queue.Head(); it != nil; it = s.queue.Head() {
-		t := it.Data.(*Ticket)
-		if !s.can(now, t) {
+	for {
+		s.queue.DropLate(now, s.serviceOf, func(it *Item) {
+			t := it.Data.(*Ticket)
+			if s.spare(t) {
+				s.aside.Push(it)
+			} else {
+				s.refuseWaiting(t, BecameLate, s.drain(s.queue.Tokens()))
+			}
+		})
+		it := s.queue.Head()
+		if it == nil || !s.can(now, it.Data.(*Ticket)) {
 			break
 		}
 		s.queue.Pop()
-		s.rate.Admitted(t.load.Tokens())
-		s.admit(now, t)
-		s.decided = append(s.decided, t)
+		s.rate.Admitted(it.Tokens)
+		s.admitWaiting(now, it.Data.(*Ticket))
 	}
 	s.rate.Waiting(now, s.queue.Len() > 0)
+	if s.aside.Len() > 0 {
+		s.pumpAside(now)
+	}
 }
 
 // FirstToken: the first token of t has come. It does nothing where it had come before, or t is not in flight.
@@ -411,7 +406,7 @@ func (s *Scheduler) Tokens(now time.Time, t *Ticket, n int) {
 			t.slow = true
 		}
 	}
-	if s.queue.Len() > 0 {
+	if s.queue.Len()+s.aside.Len() > 0 {
 		s.pump(now)
 	}
 }
@@ -452,7 +447,7 @@ func (s *Scheduler) Done(now time.Time, t *Ticket, o goodput.Outcome) {
 
 // Cancel takes t, which waits, out. It does nothing where t does not wait.
 func (s *Scheduler) Cancel(now time.Time, t *Ticket) {
-	if t.status != Waiting || !s.queue.Remove(&t.item) {
+	if t.status != Waiting || !s.waits(t).Remove(t.item) {
 		return
 	}
 	t.status = Removed
@@ -468,19 +463,15 @@ func (s *Scheduler) Tick(now time.Time) {
 
 // Next is the instant at which time alone decides something, if nothing happens before; ok is false where it does not.
 func (s *Scheduler) Next() (at time.Time, ok bool) {
-	due, ok := s.queue.Due()
-	if !ok {
-		return due, false
+	for _, q := range []*Queue{&s.queue, &s.aside} {
+		if due, some := q.Due(); some {
+			due = due.Add(1 - s.serviceOf(q.due[0])) // the first nanosecond in which it is late
+			if !ok || due.Before(at) {
+				at, ok = due, true
+			}
+		}
 	}
-	return due.Add(1 - s.service(s.queue.due[0].Data.(*Ticket))), true // the first nanosecond in which it is late
-}
-
-// late is the time until t, which waits, will be late, if nothing happens before; 0: it will never be.
-func (s *Scheduler) late(now time.Time, t *Ticket) time.Duration {
-	if t.item.Deadline.IsZero() {
-		return 0
-	}
-	return max(t.item.Deadline.Add(1-s.service(t)).Sub(now), shortWait)
+	return at, ok
 }
 
 // Decided is the tickets that waited and have been decided since the last call, in the order in which they were. The slice is
@@ -494,9 +485,11 @@ func (s *Scheduler) Decided() []*Ticket {
 // Close refuses all that wait and all that come from now on. What is in flight stays.
 func (s *Scheduler) Close(now time.Time) {
 	s.closed = true
-	for it := s.queue.Head(); it != nil; it = s.queue.Head() {
-		s.queue.Remove(it)
-		s.refuseWaiting(it.Data.(*Ticket), Closed, longRetry)
+	for _, q := range []*Queue{&s.queue, &s.aside} {
+		for it := q.Head(); it != nil; it = q.Head() {
+			q.Remove(it)
+			s.refuseWaiting(it.Data.(*Ticket), Closed, longRetry)
+		}
 	}
 	s.rate.Waiting(now, false)
 }

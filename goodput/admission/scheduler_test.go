@@ -90,24 +90,40 @@ func TestArrivalThatWouldBeLateIsRefused(t *testing.T) {
 	require.Equal(t, BecameLate, reason(t, second))
 }
 
+// A burst that the SLO allows for stands aside, until nothing else waits; an overload is refused, and what stands aside with it.
 func TestLatenessWithinTheBudgetOfErrorsIsServed(t *testing.T) {
 	s := scheduler(t, Config{SLO: slo.MustParse("ttft p90 < 2s")})
-	_, now := full(t, s)
-	for range 200 { // 0.08 each, 4 at most
+	running, now := full(t, s)
+	for range 50 { // 0.08 each
 		s.def.spare.Offered()
 	}
-	for range 2 {
-		require.Equal(t, Waiting, s.Arrive(now, one(Request{})).Status())
+	first, second := s.Arrive(now, one(Request{})), s.Arrive(now, one(Request{}))
+	require.Equal(t, Waiting, second.Status(), "in time")
+	var late []*Ticket
+	for range 4 {
+		x := s.Arrive(now, one(Request{}))
+		require.Equal(t, Waiting, x.Status(), "it would be late, and may be")
+		late = append(late, x)
 	}
-	for range 3 {
-		require.Equal(t, Waiting, s.Arrive(now, one(Request{})).Status(), "it would be late, and may be")
+	require.Equal(t, 6, s.State(now).Waiting)
+	third := s.Arrive(now.Add(time.Millisecond), one(Request{Budget: 10 * time.Second}))
+	for i, next := range []*Ticket{first, second, third, late[0]} {
+		now = now.Add(500 * time.Millisecond)
+		s.Done(now, running, goodput.Success)
+		running = next
+		require.Equal(t, []*Ticket{running}, s.Decided(), "%d: what can be in time goes first", i)
+		require.Equal(t, Admitted, running.Status())
 	}
-	first, _ := s.Next()
-	require.True(t, first.Before(now.Add(2*time.Second)))
-	for range 2 {
+	s.Cancel(now, late[1])
+	require.Equal(t, Removed, late[1].Status())
+	for range 10 {
 		s.Arrive(now, one(Request{}))
 	}
-	require.Equal(t, PredictedLate, reason(t, s.Arrive(now, one(Request{}))), "the account is empty")
+	require.True(t, s.def.spare.Dry())
+	s.Tick(now)
+	for _, x := range late[2:] {
+		require.Equal(t, BecameLate, reason(t, x), "it is an overload")
+	}
 }
 
 func TestHigherPrioritiesGoFirstAndPushOthersOut(t *testing.T) {

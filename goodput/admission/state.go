@@ -26,7 +26,7 @@ type State struct {
 // State is what s does now.
 func (s *Scheduler) State(now time.Time) State {
 	st := State{
-		Limit: s.limit.Tokens(), Waiting: s.queue.Len(), WaitingTokens: s.queue.Tokens(), Stalled: s.stall.Stalled(now) || s.stall.stalled,
+		Limit: s.limit.Tokens(), Waiting: s.queue.Len() + s.aside.Len(), WaitingTokens: s.queue.Tokens() + s.aside.Tokens(), Stalled: s.stall.Stalled(now) || s.stall.stalled,
 		Offered: s.stats.offered, Admitted: s.stats.admitted, Degraded: s.stats.degraded, Ended: s.stats.ended, Removed: s.stats.removed,
 		Refused: map[Reason]uint64{},
 	}

@@ -117,6 +117,9 @@ func (s *Scheduler) slow(now time.Time, t *Ticket, r rule, out int) (missed, kno
 
 // verdict gives the limit one piece of evidence.
 func (s *Scheduler) verdict(now time.Time, t *Ticket, r rule, missed bool) {
+	if t.spared && (r.metric == slo.TTFT || r.metric == slo.TTFO || r.metric == slo.E2E || r.metric == slo.Attainment) {
+		return // it was late before it was sent, which says nothing of what is in flight
+	}
 	if s.config.Floor == 0 {
 		s.limit.floor = min(max(floorSizes*s.size.mean, 1), s.limit.ceiling)
 	}
