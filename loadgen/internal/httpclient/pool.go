@@ -42,7 +42,7 @@ type conn struct {
 	net    net.Conn
 	reader *reader // whose answer it is reading
 	hooks  httptrace.ClientTrace
-	reused bool // it has served a request, or was opened ahead
+	reused bool // it has served a request, or was idle: the server may have closed it
 	sweeps int  // that have seen it idle
 }
 
@@ -238,7 +238,7 @@ func (c *conn) free() {
 	case first != nil:
 		p.giveLocked(first.Value.(*wanted), found{conn: c})
 	case !closing:
-		c.sweeps = 0
+		c.sweeps, c.reused = 0, true
 		cs.idle = append(cs.idle, c)
 	}
 	p.mu.Unlock()

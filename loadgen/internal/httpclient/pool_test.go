@@ -116,6 +116,9 @@ func TestPoolTakesWhatIsFirst(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Equal(t, 2, c.idle())
 		assert.Equal(t, []string{"h:80", "h:80"}, s.addrs)
+		for _, c := range c.pool().origins[origin{"http", "h"}].idle {
+			assert.True(t, c.reused, "the server may have closed it, whether a request has used it or not")
+		}
 	})
 }
 
