@@ -136,6 +136,9 @@ func (d *dashboard) latency(p *Plan, o slo.Objective) {
 		}
 		threshold = object{"mode": "absolute", "steps": []object{{"color": below, "value": nil}, {"color": above, "value": limit}}}
 	}
-	d.add(fmt.Sprintf("%s %s of successes, against %s", o.Metric, o.Percentile, o), unit, threshold,
+	panel := d.add(fmt.Sprintf("%s %s of successes, against %s", o.Metric, o.Percentile, o), unit, threshold,
 		query{fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket%s[%s])))", number(share), name, sel, d.w), fmt.Sprint(o.Percentile)})
+	if o.Metric.Custom() { // whose values can be below 0
+		delete(panel["fieldConfig"].(object)["defaults"].(object), "min")
+	}
 }

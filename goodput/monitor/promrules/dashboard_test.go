@@ -26,6 +26,7 @@ type panels struct {
 
 		FieldConfig struct {
 			Defaults struct {
+				Min        *float64
 				Thresholds struct {
 					Steps []struct {
 						Color string
@@ -91,6 +92,18 @@ func TestTheDashboardReadsWhatIsRecorded(t *testing.T) {
 		}
 		require.NotZero(t, found, of)
 	}
+}
+
+// Nothing is cut off: a metric of the caller's can be below 0, and a budget overspent.
+func TestTheDashboardShowsWhatIsBelowZero(t *testing.T) {
+	from := map[string]bool{}
+	for _, p := range dashboardOf(t, promrules.Plan{SLO: slo.MustParse("x_gain p95 < -3, ttft p95 < 1s")}).Panels {
+		from[p.Title] = p.FieldConfig.Defaults.Min != nil
+	}
+	require.Equal(t, map[string]bool{
+		"Throughput and goodput": true, "Attainment": false, "Lost, by cause": true, "Token throughput and token goodput": true, "Burn rates": true,
+		"Error budget left": false, "x_gain p95 of successes, against x_gain p95 < -3": false, "ttft p95 of successes, against ttft p95 < 1s": true,
+	}, from)
 }
 
 // Red is where the objective is missed: above the threshold, but of a speed below it.
