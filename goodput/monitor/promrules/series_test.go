@@ -18,15 +18,20 @@ import (
 
 // evaluate has promtool evaluate a plan's rules on series of a sample a minute, and expressions at instants.
 func evaluate(t *testing.T, p promrules.Plan, series map[string]string, want ...string) {
+	evaluateEvery(t, "1m", p, series, want...)
+}
+
+// evaluateEvery is evaluate with another interval.
+func evaluateEvery(t *testing.T, every string, p promrules.Plan, series map[string]string, want ...string) {
 	tool := promtool(t)
 	rules, err := p.Rules()
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yaml"), rules.YAML(), 0o600))
 	var b strings.Builder
-	b.WriteString("rule_files: [rules.yaml]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n")
+	fmt.Fprintf(&b, "rule_files: [rules.yaml]\nevaluation_interval: %s\ntests:\n- interval: %s\n  input_series:\n", every, every)
 	for name, values := range series {
-		fmt.Fprintf(&b, "  - {series: '%s', values: '%s'}\n", name, values)
+		fmt.Fprintf(&b, "  - {series: '%s', values: '%s'}\n", name, strings.TrimSpace(values))
 	}
 	b.WriteString("  promql_expr_test:\n")
 	for _, w := range want { // at; expression; value or none
