@@ -171,11 +171,11 @@ func (e *Engine) Cancel(now time.Duration, id uint64) bool {
 		e.queue.remove(s)
 		e.recycle(s)
 	case prefilling:
-		e.release(s)
+		e.release(s, s.entry)
 		e.cancelled = true
 	case decoding:
 		e.context -= int64(s.length())
-		e.release(s)
+		e.release(s, s.entry)
 		e.cancelled = true
 	}
 	s.state = gone
@@ -346,7 +346,7 @@ func (e *Engine) makeCache(s *Step) {
 // preempt throws q out of the batch's books.
 func (e *Engine) preempt(q *Sequence) {
 	e.stats.Preemptions++
-	e.release(q)
+	e.release(q, byPreemption)
 	if q.state == decoding {
 		e.context -= int64(q.length())
 		q.computed = q.length() - 1 // the last token has not been through the model
@@ -439,7 +439,7 @@ func (e *Engine) emit(q *Sequence) {
 	ev.At, ev.ID, ev.Data, ev.Last = e.now, q.job.ID, q.job.Data, q.generated == q.job.Output
 	if ev.Last {
 		e.context -= int64(q.length())
-		e.release(q)
+		e.release(q, byStep)
 		q.state = gone
 		delete(e.jobs, q.job.ID)
 	}
@@ -469,12 +469,12 @@ func (e *Engine) promised(q *Sequence) int {
 }
 
 // release takes a running q out of the batch's books.
-func (e *Engine) release(q *Sequence) {
+func (e *Engine) release(q *Sequence, by uint64) {
 	e.stats.Running--
 	e.stats.KVReserved -= e.promised(q)
 	e.stats.KVUsed -= q.held()
 	if len(q.shared) > 0 {
-		tokens := e.unshare(q)
+		tokens := e.unshare(q, by)
 		e.stats.KVReserved += tokens
 		e.stats.KVUsed += tokens
 	}

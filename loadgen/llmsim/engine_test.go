@@ -607,7 +607,7 @@ func TestOrderOfCallsInOneInstant(t *testing.T) {
 	run := func(policy llmsim.Policy, shuffle *rand.Rand) []llmsim.Event {
 		rng := rand.New(rand.NewPCG(3, 3))
 		p := round()
-		p.KVTokens, p.Policy, p.Preemption = 60, policy, preemption
+		p.KVTokens, p.Policy, p.Preemption, p.BlockTokens = 60, policy, preemption, 3
 		e := engine(t, p)
 		var all []llmsim.Event
 		var now time.Duration
@@ -620,6 +620,7 @@ func TestOrderOfCallsInOneInstant(t *testing.T) {
 				j := llmsim.Job{ID: id, Rank: id, Prompt: 1 + rng.IntN(20), Output: 1 + rng.IntN(9)}
 				j.Computed = max(0, rng.IntN(2*j.Prompt+1)-j.Prompt)
 				j.Deadline = time.Duration(rng.IntN(200)) * ms
+				j.Blocks = someBlocks(rng, 3, j)
 				ops = append(ops, op{job: j})
 			}
 			for _, o := range old {

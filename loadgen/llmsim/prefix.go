@@ -1,6 +1,10 @@
 package llmsim
 
-import "strings"
+import (
+	"math"
+	"strings"
+	"time"
+)
 
 // prefixCache is the blocks of KV cache whose content is known, by the hash of their tokens and all before them. Those that
 // a running sequence has are referenced; the others stay until their room is wanted, the one that was left first goes first.
@@ -17,6 +21,10 @@ type block struct {
 	hash       uint64
 	refs       int    // running sequences that have it
 	prev, next *block // in the ring, where refs is 0
+
+	// Who left it last, and when: what is left at one instant is in order of by, whatever the order of the calls.
+	left time.Duration
+	by   uint64
 
 	// What the plan of this serial would change of refs.
 	serial uint64
@@ -66,17 +74,32 @@ func (c *prefixCache) acquire(b *block) (shared bool) {
 	return false
 }
 
-// leave takes a reference to b away and says whether somebody else has one.
-func (c *prefixCache) leave(b *block) (shared bool) {
+// leave takes a reference to b away, at now, and says whether somebody else has one.
+func (c *prefixCache) leave(b *block, now time.Duration, by uint64) (shared bool) {
+	if b.left != now {
+		b.left, b.by = now, 0
+	}
+	b.by = max(b.by, by)
 	b.refs--
 	if b.refs > 0 {
 		return true
 	}
 	c.idle++
-	b.prev, b.next = c.lru.prev, &c.lru
+	before := c.lru.prev
+	for before != &c.lru && before.left == now && before.by > b.by {
+		before = before.prev
+	}
+	b.prev, b.next = before, before.next
 	b.prev.next, b.next.prev = b, b
 	return false
 }
+
+// What leaves the batch when a step ends comes before what is cancelled at that instant, by entry, and that before what is
+// preempted when the next step begins.
+const (
+	byStep       = 0
+	byPreemption = math.MaxUint64
+)
 
 // add is a new block that one sequence has; nil: there is one of that hash already.
 func (c *prefixCache) add(hash uint64) *block {
@@ -160,9 +183,9 @@ func (e *Engine) fill(q *Sequence) {
 
 // unshare takes the blocks of q away, the last first, so that a beginning stays longer than what comes after it. It returns
 // how many tokens others still hold.
-func (e *Engine) unshare(q *Sequence) (tokens int) {
+func (e *Engine) unshare(q *Sequence, by uint64) (tokens int) {
 	for i := len(q.shared) - 1; i >= 0; i-- {
-		if e.cache.leave(q.shared[i]) {
+		if e.cache.leave(q.shared[i], e.now, by) {
 			tokens += e.cache.size
 		}
 		q.shared[i] = nil

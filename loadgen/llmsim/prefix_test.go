@@ -302,3 +302,53 @@ func BenchmarkPrefixCache(b *testing.B) {
 		})
 	}
 }
+
+// TestPrefixCacheAndCancels cancels what runs, several at one instant, in different orders: the cache forgets the same.
+func TestPrefixCacheAndCancels(t *testing.T) {
+	run := func(seed uint64, shuffle *rand.Rand) ([]llmsim.Event, llmsim.Stats) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		p := round()
+		p.KVTokens, p.BlockTokens, p.MaxBatch = 90, 3, 6
+		e := engine(t, p)
+		var all []llmsim.Event
+		var now time.Duration
+		running := map[uint64]bool{}
+		for id := range uint64(300) {
+			j := llmsim.Job{ID: id, Prompt: 1 + rng.IntN(25), Output: 1 + rng.IntN(9)}
+			j.Blocks = someBlocks(rng, p.BlockTokens, j)
+			require.NoError(t, e.Submit(now, j))
+			running[id] = true
+			now += time.Duration(rng.IntN(60)) * ms
+			for _, ev := range e.Advance(now) {
+				all = append(all, ev)
+				if ev.Last {
+					delete(running, ev.ID)
+				}
+			}
+			var gone []uint64
+			for i := range id + 1 {
+				if running[i] && rng.IntN(4) == 0 {
+					gone = append(gone, i)
+					delete(running, i)
+				}
+			}
+			if shuffle != nil {
+				shuffle.Shuffle(len(gone), func(i, j int) { gone[i], gone[j] = gone[j], gone[i] })
+			}
+			for _, i := range gone {
+				require.True(t, e.Cancel(now, i))
+			}
+		}
+		all = append(all, drain(e)...)
+		return all, e.Stats()
+	}
+	for seed := range uint64(20) {
+		want, stats := run(seed, nil)
+		require.NotZero(t, stats.CacheHits)
+		for order := range uint64(20) {
+			got, s := run(seed, rand.New(rand.NewPCG(seed, order)))
+			require.Equal(t, want, got)
+			require.Equal(t, stats, s)
+		}
+	}
+}
