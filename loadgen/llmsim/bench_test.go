@@ -48,15 +48,20 @@ func BenchmarkRunnerHour(b *testing.B) {
 	}
 }
 
-// BenchmarkReplicasHour is the first of these hours, of four times the load on four engines.
-func BenchmarkReplicasHour(b *testing.B) {
+// BenchmarkClusterHour is the first of these hours, of three times the load on four engines.
+func BenchmarkClusterHour(b *testing.B) {
+	p := hours[0].params
+	models := map[string]llmsim.Model{"disaggregated": split(p, 2, 2, llmsim.Transfer{KVBytes: 819_200, Bandwidth: 300e9})}
 	for _, r := range routers {
-		b.Run(r.String(), func(b *testing.B) {
+		models[r.String()] = replicas(p, 4, r)
+	}
+	for name, m := range models {
+		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				p := hour(hours[0].req)
-				p.Arrivals = loadgen.Poisson{Rate: 200, Seed: 1}
-				res, err := llmsim.Runner(replicas(hours[0].params, 4, r))(b.Context(), p)
+				p.Arrivals = loadgen.Poisson{Rate: 150, Seed: 1}
+				res, err := llmsim.Runner(m)(b.Context(), p)
 				require.NoError(b, err)
 				b.ReportMetric(res.Report.Attainment, "attainment")
 			}

@@ -79,6 +79,7 @@ type split struct {
 	jobs            map[uint64]*transit
 	moving          int // jobs after their first token that no decode engine has
 	seq             uint64
+	first           []Event // tokens of a prefill engine
 	events          []Event
 	given           bool // events were given out
 }
@@ -91,6 +92,7 @@ type transit struct {
 	output int    // tokens that are wanted, the first too
 	seq    uint64 // in order of first tokens
 	from   *Replica
+	held   int           // tokens of its KV cache there
 	called time.Duration // when its transfer was called for
 	until  time.Duration // when its transfer comes to its next state
 }
@@ -253,8 +255,8 @@ func (m *split) decoded(c *caller, events []Event) {
 
 // prefilled books first tokens. Their jobs stay where they are until a decode engine calls for them.
 func (m *split) prefilled(r *Replica, events []Event) {
-	held := 0
-	for _, ev := range events {
+	m.first = append(m.first[:0], events...) // they are the engine's, which goes on
+	for _, ev := range m.first {
 		x := ev.Data.(*transit)
 		r.token(&x.placed)
 		ev.Data, ev.Last = x.data, x.output == 1
@@ -263,7 +265,7 @@ func (m *split) prefilled(r *Replica, events []Event) {
 			delete(m.jobs, ev.ID)
 			continue
 		}
-		held += x.prompt
+		x.held = r.e.hold(m.now, x.prompt)
 		m.moving++
 		m.seq++
 		x.seq, x.from, x.phase = m.seq, r, unclaimed
@@ -280,7 +282,6 @@ func (m *split) prefilled(r *Replica, events []Event) {
 		c := m.callers[to.i]
 		c.waitlist = append(c.waitlist, x)
 	}
-	r.e.hold(m.now, held)
 }
 
 // call lets a decode engine call for what it has room for.
@@ -345,16 +346,19 @@ func (m *split) arrive(x *transit) {
 // leave frees the job's place in the prefill engine.
 func (m *split) leave(x *transit) {
 	m.moving--
-	x.from.e.hold(m.now, -x.prompt)
+	x.from.e.hold(m.now, -x.held)
 }
 
-// hold takes tokens of the KV cache for sequences that are not in the batch, or gives them back. In the instant in which a
-// step begins it takes part in its plan.
-func (e *Engine) hold(now time.Duration, tokens int) {
+// hold takes tokens of the KV cache for a sequence that is not in the batch, or gives them back, and returns how many they
+// are: no more than there is room for, which where a prefix is shared can be fewer. In the instant in which a step begins
+// it takes part in its plan.
+func (e *Engine) hold(now time.Duration, tokens int) int {
 	e.run(now)
+	tokens = min(tokens, e.p.KVTokens-e.stats.KVReserved)
 	e.held += tokens
 	e.stats.KVReserved += tokens
 	e.stats.KVUsed += tokens
 	e.makeRoom(0)
 	e.planned = false
+	return tokens
 }

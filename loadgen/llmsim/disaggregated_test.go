@@ -197,9 +197,15 @@ func TestDisaggregatedOrderOfCalls(t *testing.T) {
 func TestDisaggregatedInABubble(t *testing.T) {
 	opt := split(llmsim.OPT13B(), 2, 2, llmsim.Transfer{KVBytes: 819_200, Bandwidth: 5e9, Latency: ms})
 	small := split(llmsim.OPT13B(), 2, 1, llmsim.Transfer{KVBytes: 819_200, Bandwidth: 2e9})
-	for _, r := range [][]llmsim.Params{small.Prefill.Engines, small.Decode.Engines} {
+	cached := split(llmsim.OPT13B(), 2, 1, llmsim.Transfer{KVBytes: 819_200, Bandwidth: 2e9})
+	for _, r := range [][]llmsim.Params{small.Prefill.Engines, small.Decode.Engines, cached.Prefill.Engines, cached.Decode.Engines} {
 		for i := range r {
 			r[i].KVTokens = 3000
+		}
+	}
+	for _, r := range [][]llmsim.Params{cached.Prefill.Engines, cached.Decode.Engines} {
+		for i := range r {
+			r[i].BlockTokens, r[i].Preemption = 16, true
 		}
 	}
 	for _, c := range []bubbleCase{
@@ -209,6 +215,8 @@ func TestDisaggregatedInABubble(t *testing.T) {
 		{"too long", small, loadgen.Plan{Arrivals: loadgen.Poisson{Rate: 2, Seed: 3}, Workload: requests(500, 3200, 300), Timeout: 30 * time.Second},
 			[]goodput.Outcome{goodput.ClientError, goodput.Timeout}},
 		{"closed loop with timeouts", small, loadgen.Plan{Concurrency: 40, Workload: requests(800, 1000, 300), Timeout: 12 * time.Second},
+			[]goodput.Outcome{goodput.Timeout}},
+		{"sessions, with a prefix cache", cached, loadgen.Plan{Concurrency: 60, Workload: conversations(300, true), Timeout: 12 * time.Second},
 			[]goodput.Outcome{goodput.Timeout}},
 		{"sessions", opt, loadgen.Plan{Arrivals: loadgen.Poisson{Rate: 4, Seed: 8}, Workload: conversations(300, true), Warmup: 10 * time.Second, Duration: time.Minute}, nil},
 	} {

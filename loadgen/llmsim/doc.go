@@ -3,10 +3,8 @@
 // and it runs out of KV cache.
 //
 // The model is [Engine], a state machine without a clock: the same calls give the same tokens at the same nanoseconds.
-// [Params] says what it can do and what its steps cost; [OPT13B] and [OPT13BTP4] are measured ones, their source named.
-// [Replicas] is several engines behind a [Router]: round robin, least load, least predicted TTFT, or one's own.
-// [Disaggregated] is a pool of engines for prompts and one for answers, with a [Transfer] of the KV cache between them. Each
-// of them is a [Model], and a model is driven in three ways:
+// [Params] says what it can do and what its steps cost; [OPT13B], [OPT13BTP2], [OPT13BTP4] and [OPT66BTP4] are measured ones,
+// their source named. Params are a [Model], as [Replicas] and [Disaggregated] are, and a model is driven in three ways:
 //
 //   - [Server] is an http.Handler that speaks the chat completions of OpenAI's API, in real time;
 //   - [Target] is a loadgen.Target in process, in real time or in a testing/synctest bubble;
@@ -34,6 +32,23 @@
 // same blocks need not compute them. Blocks are known by hashes of the words of prompt, messages and answer, each of which
 // stands for a token; roles and what a template adds are no words. So the turns of a session hit what was said before, and a
 // trace of loadgen/workload with block ids hits what its ids share. A request without text hits nothing.
+//
+// # Several engines
+//
+// [Replicas] is several engines behind a [Router]: [RoundRobin], [LeastLoad], [LeastTTFT], or one's own.
+//
+//	gpu := llmsim.OPT13B()
+//	colocated := llmsim.Replicas{Engines: []llmsim.Params{gpu, gpu, gpu, gpu}, Router: llmsim.LeastTTFT{}}
+//
+// [Disaggregated] is a pool of engines for prompts and one for answers, with a [Transfer] of the KV cache from one to the
+// other. The decode engine calls for it when it has room, and until then prompts keep their place where they were computed.
+//
+//	pair := llmsim.Replicas{Engines: []llmsim.Params{gpu, gpu}}
+//	disaggregated := llmsim.Disaggregated{Prefill: pair, Decode: pair, Transfer: llmsim.Transfer{KVBytes: 819_200, Bandwidth: 300e9}}
+//	limit, err := capacity.Search(ctx, llmsim.Runner(disaggregated), plan)
+//
+// Which of the two can take more depends on the SLO: examples/disaggregation searches for the goodput limits of both.
+// docs/simulator.md holds both against what was measured.
 //
 // # What it leaves out
 //
