@@ -53,7 +53,13 @@ func newGateway(o options, dial func(ctx context.Context, network, addr string) 
 
 	// From the outside in: what each request is about, its record, its bounds, its admission, its way to the endpoint.
 	proxy := newProxy(o, g.transport, log)
-	controlled := g.controller.Middleware(proxy, admission.MiddlewareConfig{Request: admission.ChatSizes{MaxBody: o.maxBody}.Request})
+	controlled := g.controller.Middleware(proxy, admission.MiddlewareConfig{Request: func(req *http.Request) admission.Request {
+		r := admission.ChatSizes{MaxBody: o.maxBody}.Request(req)
+		if req.GetBody != nil { // it is in memory, and once is enough
+			req.Body, _ = req.GetBody()
+		}
+		return r
+	}})
 	measured := goodputhttp.NewMiddleware(goodputhttp.Config{
 		Monitor: g.monitor, Sink: collector, Counter: goodputhttp.ChatCounter,
 		Class: func(req *http.Request) string {
