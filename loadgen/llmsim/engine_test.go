@@ -212,6 +212,28 @@ func TestPreemption(t *testing.T) {
 	})
 }
 
+// TestPreemptionHoldsMore: where outputs are long and the KV cache is what there is too little of, an engine that keeps no place
+// for them has more sequences in its batch, and is done sooner, although it computes some of them again.
+func TestPreemptionHoldsMore(t *testing.T) {
+	run := func(preemption bool) (time.Duration, llmsim.Stats) {
+		p := llmsim.OPT13B()
+		p.Preemption = preemption
+		e := engine(t, p)
+		for id := range uint64(500) {
+			require.NoError(t, e.Submit(0, llmsim.Job{ID: id, Prompt: 200, Output: 1000}))
+		}
+		events := drain(e)
+		return events[len(events)-1].At, e.Stats()
+	}
+	kept, s := run(false)
+	assert.Zero(t, s.Preemptions)
+	preempting, s := run(true)
+	t.Logf("%v with a place for all, %v without and %d preemptions, %d tokens computed again", kept, preempting, s.Preemptions, s.Recomputed)
+	assert.NotZero(t, s.Preemptions)
+	assert.Equal(t, uint64(500*1000), s.OutputTokens)
+	assert.Less(t, preempting, kept)
+}
+
 func TestRefusals(t *testing.T) {
 	p := round()
 	p.MaxQueue = 1

@@ -45,7 +45,7 @@ type Params struct {
 	// at the head of the queue, and what they had is computed again. Without it the whole output has its place.
 	Preemption bool `json:"preemption,omitempty"`
 
-	Policy Policy `json:"-"` // what a step computes; nil: Chunked
+	Policy Policy `json:"-"` // what a step computes; nil: Chunked. It is not in the JSON
 }
 
 // OPT13B is OPT-13B on one A100 with 80 GB under vLLM.

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Policy decides what each step of an engine computes: the scheduler. The zero values of Chunked and PrefillFirst, and
-// EarliestDeadline are those that come along.
+// Policy decides what each step of an engine computes: the scheduler. Chunked, PrefillFirst and EarliestDeadline come along.
 type Policy interface {
 	// Plan fills in the step that begins now. It is asked again, with a step that is empty, whenever something more
 	// happens in the instant in which the step begins, so that it has to make the same of the same and keep nothing; the
@@ -16,6 +15,12 @@ type Policy interface {
 	// While there is work there is a step: an empty one panics, as everything does that a Step cannot hold.
 	Plan(s *Step)
 }
+
+// PolicyFunc makes a Policy of a function.
+type PolicyFunc func(s *Step)
+
+// Plan calls f.
+func (f PolicyFunc) Plan(s *Step) { f(s) }
 
 // Chunked is the policy of an engine that has none: one output token for each sequence whose prompt is done; what is left
 // of the budget goes to the prompts of the batch, oldest first, in chunks; then jobs enter from the head of the queue.
@@ -48,8 +53,8 @@ func (Chunked) Plan(s *Step) {
 // prompt that is longer than the budget takes several steps. Nobody overtakes.
 //
 // It is the schedule of vLLM before it had chunked prefill (Kwon et al., SOSP 2023; _schedule_default in
-// vllm/core/scheduler.py up to 0.10), which however refuses a prompt that is longer than the budget. TTFT is the best that first come, first served can give;
-// the price is a gap in the output of all others for each prompt that comes.
+// vllm/core/scheduler.py up to 0.10), which however refuses a prompt that is longer than the budget. TTFT is short, and the
+// price is a gap in the output of all others for each prompt that comes.
 type PrefillFirst struct{}
 
 // Plan plans a step.

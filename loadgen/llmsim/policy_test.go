@@ -256,11 +256,6 @@ func (p soonest) Plan(s *llmsim.Step) {
 	llmsim.Chunked{}.Plan(s)
 }
 
-// planFunc makes a Policy of a function.
-type planFunc func(s *llmsim.Step)
-
-func (f planFunc) Plan(s *llmsim.Step) { f(s) }
-
 func TestBadPlansPanic(t *testing.T) {
 	one := func(s *llmsim.Step) *llmsim.Sequence {
 		for q := range s.Waiting() {
@@ -270,7 +265,7 @@ func TestBadPlansPanic(t *testing.T) {
 	}
 	other := engine(t, func() llmsim.Params {
 		p := round()
-		p.Policy = planFunc(func(s *llmsim.Step) { stray = one(s); s.Compute(stray) })
+		p.Policy = llmsim.PolicyFunc(func(s *llmsim.Step) { stray = one(s); s.Compute(stray) })
 		return p
 	}())
 	require.NoError(t, other.Submit(0, llmsim.Job{ID: 1, Prompt: 5, Output: 1}))
@@ -307,10 +302,10 @@ func TestBadPlansPanic(t *testing.T) {
 		}},
 	} {
 		p := round()
-		p.Policy = planFunc(c.plan)
+		p.Policy = llmsim.PolicyFunc(c.plan)
 		if strings.Contains(c.want, "no place") {
 			p.MaxBatch, p.KVTokens = 2, 1000
-			p.Policy = planFunc(func(s *llmsim.Step) {
+			p.Policy = llmsim.PolicyFunc(func(s *llmsim.Step) {
 				for q := range s.Waiting() {
 					s.Prefill(q, 1)
 				}
@@ -320,7 +315,7 @@ func TestBadPlansPanic(t *testing.T) {
 		require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Rank: 1, Prompt: 50, Output: 10}))
 		require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Rank: 2, Prompt: 10, Output: 10}))
 		require.NoError(t, e.Submit(0, llmsim.Job{ID: 3, Rank: 3, Prompt: 30, Output: 10}))
-		require.PanicsWithValue(t, "llmsim: policy llmsim_test.planFunc: "+c.want, func() { e.Next() })
+		require.PanicsWithValue(t, "llmsim: policy llmsim.PolicyFunc: "+c.want, func() { e.Next() })
 	}
 	t.Run("of output tokens", func(t *testing.T) {
 		for want, plan := range map[string]func(s *llmsim.Step){
@@ -349,7 +344,7 @@ func TestBadPlansPanic(t *testing.T) {
 			"nothing in a step, with 2 sequences in the batch and 1 waiting": func(*llmsim.Step) {},
 		} {
 			p := round()
-			p.Policy = planFunc(func(s *llmsim.Step) {
+			p.Policy = llmsim.PolicyFunc(func(s *llmsim.Step) {
 				if s.Now() < 20*ms {
 					llmsim.Chunked{}.Plan(s)
 				} else {
@@ -363,7 +358,7 @@ func TestBadPlansPanic(t *testing.T) {
 			require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 3, Output: 10}))
 			require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Prompt: 5, Output: 8}))
 			require.NoError(t, e.Submit(20*ms, llmsim.Job{ID: 3, Prompt: 8, Output: 1}))
-			require.PanicsWithValue(t, "llmsim: policy llmsim_test.planFunc: "+want, func() { e.Advance(time.Second) })
+			require.PanicsWithValue(t, "llmsim: policy llmsim.PolicyFunc: "+want, func() { e.Advance(time.Second) })
 		}
 	})
 }
@@ -447,7 +442,7 @@ func TestDeadlinesPastSaturation(t *testing.T) {
 func TestLimitIsDeadline(t *testing.T) {
 	p := round()
 	var seen []time.Duration
-	p.Policy = planFunc(func(s *llmsim.Step) {
+	p.Policy = llmsim.PolicyFunc(func(s *llmsim.Step) {
 		for q := range s.Waiting() {
 			seen = append(seen, q.Job().Deadline)
 		}
