@@ -115,13 +115,17 @@ func (d *Document) object(o slo.Objective) object[sloSpec] {
 	return out
 }
 
-// name is that of an objective's SLO: what it is of, and a hash that tells it from the same objective of another SLO.
+// name is that of an objective's SLO: what it is of, and a hash that tells it from the same objective of another SLO or of other series.
 func (d *Document) name(o slo.Objective) string {
 	name := strings.NewReplacer("_", "-", ".", "-").Replace(string(o.Metric))
 	if !o.Metric.Population() {
 		name += "-" + strings.ReplaceAll(o.Percentile.String(), ".", "-")
 	}
-	sum := sha256.Sum256([]byte(exposition.Label(d.SLO) + "\n" + o.String()))
+	of := exposition.Label(d.SLO) + "\n" + o.String()
+	for _, l := range slices.Sorted(maps.Keys(d.Match)) {
+		of += "\n" + l + "=" + strconv.Quote(d.Match[l])
+	}
+	sum := sha256.Sum256([]byte(of))
 	return strings.TrimRight(name[:min(len(name), 40)], "-") + "-" + hex.EncodeToString(sum[:6])
 }
 

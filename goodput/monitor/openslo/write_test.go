@@ -75,6 +75,17 @@ func TestEachObjectiveIsAnSLO(t *testing.T) {
 	}
 }
 
+// The same objective of two jobs is two objects.
+func TestTheSameObjectiveOfTwoJobsIsNotOne(t *testing.T) {
+	names := map[any]bool{}
+	for _, job := range []string{"a", "b"} {
+		o := written(t, openslo.Document{SLO: slo.MustParse("ttft p95 < 1s"), Match: map[string]string{"job": job}})[1]
+		names[at(t, o, "metadata", "name")] = true
+	}
+	names[at(t, written(t, openslo.Document{SLO: slo.MustParse("ttft p95 < 1s")})[1], "metadata", "name")] = true
+	require.Len(t, names, 3)
+}
+
 // A displayName has at most 63 characters to OpenSLO's own validator (OpenSLO/go-sdk, pkg/openslo/v1/objects.go), and a longer objective none.
 func TestDisplayNamesAreShort(t *testing.T) {
 	for text, want := range map[string]any{

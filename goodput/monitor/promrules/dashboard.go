@@ -18,7 +18,7 @@ type object = map[string]any
 func (r *Rules) Dashboard() []byte {
 	p := &r.plan
 	d := &dashboard{w: exposition.Duration(p.shortest())}
-	of := "{" + p.own() + "}"
+	of := p.selector(p.own())
 	if p.Source == Goodput {
 		own := p.selector(p.own())
 		d.add("Throughput and goodput", "reqps", nil,

@@ -10,7 +10,7 @@
 //
 // # What is recorded
 //
-// Of each objective, with the labels slo and objective, over each window W of an alert and over the period:
+// Of each objective, with the labels slo and objective, and those of [Plan.Match], over each window W of an alert and over the period:
 //
 //	objective:goodput_requests:increaseW           requests that it is about
 //	objective:goodput_bad:ratio_rateW              share of them that break it

@@ -36,7 +36,7 @@ const (
 type Plan struct {
 	SLO    slo.SLO
 	Source Source            // "": Goodput
-	Match  map[string]string // labels that the series have to have, such as job
+	Match  map[string]string // labels that the series have to have, such as job; what is recorded and the alerts have them too
 
 	Period     time.Duration  // of the error budget, rounded to the millisecond; 0: 30 days
 	Alerts     []monitor.Rule // nil: monitor.DefaultRules of each objective; empty: none
@@ -156,12 +156,12 @@ func (p *Plan) rules(o slo.Objective) ([]monitor.Rule, error) {
 
 func (p *Plan) label() string { return exposition.Label(p.SLO) }
 
-// uid tells the plan's dashboard from those of other SLOs, of the same one under another name, and of other sources. It has no
+// uid tells the plan's dashboard from those of other SLOs, of the same one under another name or of other series, and of other sources. It has no
 // more than Grafana's 40 characters.
 func (p *Plan) uid() string {
 	id := "goodput-" + p.SLO.Fingerprint()
-	if p.SLO.Name != "" {
-		sum := sha256.Sum256([]byte(p.SLO.Name + "\n" + p.SLO.String()))
+	if p.SLO.Name != "" || len(p.Match) > 0 {
+		sum := sha256.Sum256([]byte(p.SLO.Name + "\n" + p.SLO.String() + strings.TrimPrefix(p.selector(), "{}")))
 		id = "goodput-" + hex.EncodeToString(sum[:8])
 	}
 	if p.Source != Goodput {

@@ -133,6 +133,24 @@ func (r *Rules) record(name, expr string, labels map[string]string) {
 	r.Group.Rules = append(r.Group.Rules, Rule{Record: name, Expr: expr, Labels: labels})
 }
 
+// labels are those of what is recorded: of the SLO or of one of its objectives, and those that the series have to have, so that the same SLO of
+// two jobs is not one.
+func (p *Plan) labels(o ...slo.Objective) map[string]string {
+	labels := maps.Clone(p.Match)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["slo"] = p.label()
+	for _, o := range o {
+		labels["objective"] = o.String()
+	}
+	maps.DeleteFunc(labels, empty)
+	return labels
+}
+
+// empty reports whether a label is none, as to Prometheus one without a value is.
+func empty(_, value string) bool { return value == "" }
+
 // selector is the matchers of the plan and some more.
 func (p *Plan) selector(more ...string) string {
 	for _, name := range slices.Sorted(maps.Keys(p.Match)) {
@@ -145,7 +163,7 @@ func (p *Plan) selector(more ...string) string {
 func (p *Plan) own() string { return "slo=" + strconv.Quote(p.label()) }
 
 func (p *Plan) recorded(o slo.Objective) string {
-	return "{" + p.own() + ",objective=" + strconv.Quote(o.String()) + "}"
+	return p.selector(p.own(), "objective="+strconv.Quote(o.String()))
 }
 
 func (r *Rules) rates() {
@@ -153,7 +171,7 @@ func (r *Rules) rates() {
 	w := exposition.Duration(p.shortest())
 	own := p.selector(p.own())
 	ended := p.selector(p.own(), `outcome!~"dropped|unfinished"`)
-	label := map[string]string{"slo": p.label()}
+	label := p.labels()
 	rate := func(name, sel string) string { return fmt.Sprintf("sum(rate(%s%s[%s]))", name, sel, w) }
 	r.record("slo:goodput_throughput:rate"+w, rate("goodput_requests_total", ended), label)
 	r.record("slo:goodput_goodput:rate"+w, rate("goodput_good_requests_total", own), label)
@@ -187,7 +205,7 @@ func (r *Rules) objective(o slo.Objective, b Bound) error {
 	if err != nil {
 		return err
 	}
-	labels := map[string]string{"slo": p.label(), "objective": o.String()}
+	labels := p.labels(o)
 	series := p.recorded(o)
 	windows := []time.Duration{p.Period}
 	var long []time.Duration
@@ -245,9 +263,10 @@ func (r *Rules) alert(o slo.Objective, b Bound, rule monitor.Rule, series string
 	if p.Source != Goodput && (!b.Exact() || b.Steps) {
 		a.Annotations["bound"] = b.String()
 	}
-	labels := map[string]string{"slo": p.label(), "objective": o.String(), "severity": string(rule.Severity)}
+	labels := p.labels(o)
+	labels["severity"] = string(rule.Severity)
 	maps.Copy(labels, p.Labels)
-	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" }) // which to Prometheus is no label
+	maps.DeleteFunc(labels, empty)
 	for name, value := range labels {
 		a.Labels[name] = literal(value)
 	}

@@ -282,6 +282,34 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, monitor.ErrUnreachable, "14.4 of a P90 cannot be")
 }
 
+// The same SLO of two jobs has rules that record two things, two alerts and two dashboards.
+func TestTheSameSLOOfTwoJobsIsNotOne(t *testing.T) {
+	had, uids := map[string]bool{}, map[string]bool{}
+	for _, job := range []string{"a", "b", ""} {
+		p := promrules.Plan{SLO: slo.MustParse("ttft p95 < 800ms"), Alerts: one, Match: map[string]string{"job": job}}
+		rules, err := p.Rules()
+		require.NoError(t, err)
+		for _, r := range rules.Group.Rules {
+			key := fmt.Sprint(r.Record, r.Alert, r.Labels)
+			require.False(t, had[key], key)
+			had[key] = true
+			require.Equal(t, job, r.Labels["job"])
+			if r.Alert != "" {
+				require.Equal(t, strings.Count(r.Expr, "{"), strings.Count(r.Expr, fmt.Sprintf("job=%q}", job)))
+			}
+		}
+		for _, panel := range dashboardOf(t, p).Panels {
+			for _, target := range panel.Targets {
+				require.Contains(t, target.Expr, fmt.Sprintf("job=%q", job))
+			}
+		}
+		var d struct{ UID string }
+		require.NoError(t, json.Unmarshal(rules.Dashboard(), &d))
+		require.False(t, uids[d.UID])
+		uids[d.UID] = true
+	}
+}
+
 // A monitor's plans have its own alerts: the same rules, and the same evidence.
 func TestPlansHaveTheMonitorsAlerts(t *testing.T) {
 	rule := monitor.Rule{Severity: "call", Budget: 0.01, Long: time.Hour, Short: 5 * time.Minute}
