@@ -289,7 +289,7 @@ func TestOnlyDoneIsHeardOf(t *testing.T) {
 func TestProgram(t *testing.T) {
 	var out, errs bytes.Buffer
 	figure := filepath.Join(t.TempDir(), "admission.svg")
-	require.Zero(t, program(t.Context(), []string{"--limit", "1.73", "--seeds", "2", "--duration", "5m", "--plot", figure}, &out, &errs), errs.String())
+	require.Zero(t, program(t.Context(), []string{"--limit", "1.73", "--seeds", "2", "--duration", "2m", "--plot", figure}, &out, &errs), errs.String())
 	svg, err := os.ReadFile(figure)
 	require.NoError(t, err)
 	require.Contains(t, string(svg), "package admission")

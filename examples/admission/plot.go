@@ -30,8 +30,7 @@ func plotted(o *options, rows []*row) error {
 	p.Title.Text = "Goodput over load: " + o.source.name + "\n" + o.slo.String()
 	p.X.Label.Text = "load, times the goodput limit without control"
 	p.Y.Label.Text = "goodput, requests/s"
-	p.X.Min, p.Y.Min = 0, 0
-	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, true, vg.Points(2)
 	p.Add(plotter.NewGrid())
 	for i, r := range rows {
 		c := points{o.loads, r.goodput}
@@ -56,7 +55,7 @@ func plotted(o *options, rows []*row) error {
 	offered.Color, offered.Dashes = color.Gray{Y: 128}, plotutil.Dashes(1)
 	p.Add(offered)
 	p.Legend.Add("offered", offered)
-	p.X.Max = o.loads[len(o.loads)-1]
-	p.Y.Max = 1.5 * peak(rows[len(rows)-1].goodput) // room for the legend
+	p.X.Min, p.X.Max = 0, o.loads[len(o.loads)-1]
+	p.Y.Min, p.Y.Max = 0, 1.7*peak(rows[len(rows)-1].goodput) // room for the legend
 	return p.Save(18*vg.Centimeter, 12*vg.Centimeter, o.plot)
 }

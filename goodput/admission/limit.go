@@ -15,7 +15,9 @@ import (
 // risen, when nobody knows how far it is to go. It rises by 0.4 % where, for every objective that has evidence, the upper
 // bound (z = 1) is below what is allowed, and somebody waits for a limit that is used (85 % of it at least). What was sent
 // before a move is no evidence for the next one: it saw another limit. After 400 requests of one objective the count begins
-// anew. The steps are small because moves are many: with larger ones the limit wanders where prompts are few and long.
+// anew. The steps are small because moves are many: with larger ones the limit wanders where prompts are few and long. But
+// where it rises more than 16 times without a fall it is far from where it belongs, as after an unlucky beginning, and each
+// second step is twice the one before, up to 1.6 %.
 //
 // There is no limit before there is evidence against having none. It is a state machine and belongs to one goroutine.
 type Limit struct {
@@ -25,6 +27,7 @@ type Limit struct {
 	used           float64 // the most since the last move
 	moved          time.Time
 	rose           bool
+	rises          int // since it fell
 	counts         []count
 }
 
@@ -33,7 +36,9 @@ type count struct{ n, missed float64 }
 const (
 	limitFall   = 0.96 // until it has risen for the first time: nobody knows how far it is to go
 	limitDown   = 0.985
-	limitUp     = 1.004
+	limitUp     = 0.004
+	limitMost   = 0.016
+	limitSteady = 16
 	zDown, zUp  = 1.3, 1.0
 	limitWindow = 400
 	minMissed   = 3
@@ -83,18 +88,25 @@ func (l *Limit) Observe(now time.Time, objective int, sent time.Time, missed boo
 		if l.rose {
 			down = limitDown
 		}
+		l.rises = 0
 		l.move(now, max(down*min(l.limit, max(l.used, l.floor)), l.floor), inFlight)
 		return true
 	}
 	if waiting && l.used >= limitUsed*l.limit && l.clear() {
 		l.rose = true
-		l.move(now, min(limitUp*l.limit, l.ceiling), inFlight)
+		l.rises++
+		l.move(now, min((1+l.rise())*l.limit, l.ceiling), inFlight)
 		return true
 	}
 	if c.n >= limitWindow {
 		*c = count{}
 	}
 	return false
+}
+
+// rise is by how much it rises.
+func (l *Limit) rise() float64 {
+	return min(limitUp*math.Exp2(float64(max(0, l.rises-limitSteady))/2), limitMost)
 }
 
 // clear says that no objective is missed too often, by the evidence that there is.

@@ -367,6 +367,33 @@ func TestLimitFollowsTheShareOfViolations(t *testing.T) {
 	require.InDelta(t, 9600*1.004*0.985, l.Tokens(), 1e-9, "then 98.5 %")
 }
 
+// Far below where it belongs the limit rises faster, and after a fall as slowly as before.
+func TestLimitRisesFasterWhereItIsFarOff(t *testing.T) {
+	l := newLimit(t, 100, 1e9, 0.05)
+	l.limit = 1000
+	now := 1.0
+	rise := func() float64 {
+		was := l.Tokens()
+		for now++; l.Tokens() == was; {
+			l.Use(was)
+			l.Observe(at(now), 0, at(now), false, was, true)
+		}
+		return l.Tokens()/was - 1
+	}
+	for n := 1; n <= 30; n++ {
+		want := 0.004
+		if n > 16 {
+			want = min(0.004*math.Pow(2, float64(n-16)/2), 0.016)
+		}
+		require.InDelta(t, want, rise(), 1e-9, "rise %d", n)
+	}
+	for range 3 {
+		l.Observe(at(now+1), 0, at(now+1), true, l.Tokens(), true)
+	}
+	now++
+	require.InDelta(t, 0.004, rise(), 1e-9)
+}
+
 func TestLimitDoesNotGrowUnderUsedOrUnwanted(t *testing.T) {
 	for _, c := range []struct {
 		used    float64
