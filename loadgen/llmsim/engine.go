@@ -22,15 +22,15 @@ var (
 // comes of a decode step, the first too. A prompt of n tokens, of whose answer of m tokens the first was made elsewhere,
 // is Prompt n+1, Computed n+1, Output m−1.
 //
-// Blocks are what a prefix cache knows it by: a hash for each of its first blocks of Params.BlockTokens tokens, of the tokens
-// in it and all before them. They may end before the prompt does, or go on into the answer where that is known beforehand; nil:
-// nothing is known. Server, Target and Runner make them of the words of texts.
+// Blocks are what a prefix cache knows a job by: a hash for each of its first blocks of Params.BlockTokens tokens, of the
+// tokens in it and all before them. They may end before the prompt does, or go on into the answer where that is known
+// beforehand; nil: nothing is known. Server, Target and Runner make them of the words of texts.
 type Job struct {
 	ID       uint64        // the caller's, of which one job at a time is in the engine
 	Prompt   int           // prompt tokens, at least 1
 	Output   int           // output tokens, at least 1
 	Computed int           // prompt tokens whose KV cache comes with the job, when it enters the batch, at no cost: 0 to Prompt
-	Blocks   []uint64      // see below
+	Blocks   []uint64      // its hashes, for the prefix cache
 	Deadline time.Duration // when its first token is due, counted from its submission, for a Policy that heeds it; 0: nobody said
 	Rank     uint64        // jobs submitted in the same instant are queued by Rank, lower first; those of one Rank as they were submitted
 	Data     any           // the caller's own, handed back in each Event
@@ -46,19 +46,21 @@ type Event struct {
 
 // Stats is the state of an engine, and what it has done so far.
 type Stats struct {
-	Waiting      int           // jobs in the queue
-	Running      int           // jobs in the batch
-	KVReserved   int           // tokens of KV cache promised to the running jobs: each one's prompt and whole output; under Params.Preemption the output so far
-	KVUsed       int           // tokens of KV cache that hold something
+	Waiting int // jobs in the queue
+	Running int // jobs in the batch, with those that enter it with a step that begins now
+
+	// Tokens of KV cache: promised to the running jobs, each one's prompt and whole output, or under Params.Preemption its
+	// prompt and the output so far; holding something of theirs; held by the prefix cache alone, whose room is free.
+	KVReserved, KVUsed, KVCached int
+
 	Steps        uint64        // steps completed
 	Busy         time.Duration // their time
-	PromptTokens uint64        // computed here
+	PromptTokens uint64        // computed here as a prompt; after a preemption the answer so far is a part of it
 	OutputTokens uint64        // generated
 	Preemptions  uint64        // how often a sequence was thrown out of the batch
-	KVCached     int           // tokens of KV cache that only the prefix cache holds: their room is free
-	CacheQueried uint64        // prompt tokens of the jobs that entered the batch of an engine with a prefix cache
-	CacheHits    uint64        // of these, those that the cache had
 	Recomputed   uint64        // of PromptTokens, those that had been computed before and were lost in a preemption
+	CacheQueried uint64        // prompt tokens of the jobs that entered the batch of an engine with a prefix cache, at each entry
+	CacheHits    uint64        // of these, those that the cache had
 }
 
 // Engine is an LLM inference engine with continuous batching as a state machine without a clock: whoever drives it says
@@ -69,12 +71,13 @@ type Stats struct {
 // tokens for sequences whose prompt is done, one each, and chunks of prompts, of the batch's or of jobs that enter it from
 // the queue with this step, while TokenBudget, MaxBatch and KVTokens allow. A job enters only if its prompt and its whole
 // output fit beside what is promised to the others, so that no sequence ever has to leave the batch again (TensorRT-LLM
-// calls this GUARANTEED_NO_EVICT); Params.Preemption is the other way. The tokens of a step come out at its end; the chunk that completes a prompt yields the
-// first. One whose prompt came computed gets an output token in the step with which it enters.
+// calls this GUARANTEED_NO_EVICT); Params.Preemption is the other way. The tokens of a step come out at its end; the chunk
+// that completes a prompt yields the first. One whose prompt came computed gets an output token in the step with which it
+// enters.
 //
-// What is submitted or cancelled in the instant in which a step begins takes part in its plan, in whatever order
-// the calls come: with different Ranks, the calls of one instant can be made in any order. The one exception is MaxQueue,
-// which refuses the job that is submitted last.
+// What is submitted or cancelled in the instant in which a step begins takes part in its plan, in whatever order the calls
+// come: with different Ranks, the calls of one instant can be made in any order. The one exception is MaxQueue, which
+// refuses the job that is submitted last.
 type Engine struct {
 	p      Params
 	policy Policy
@@ -125,9 +128,9 @@ func NewEngine(p Params) (*Engine, error) {
 }
 
 // Submit hands over a job at the instant now, which is not before that of an earlier call. The error is ErrTooLong
-// (or ErrNoTokens, ErrComputed, ErrDeadline) for a job that can never run, ErrQueueFull where MaxQueue jobs wait that cannot enter the batch; then
-// the engine is as it was. It panics where a job of the same ID is in the engine. The events up to now are kept for the
-// next Advance.
+// (or ErrNoTokens, ErrComputed, ErrDeadline) for a job that can never run, ErrQueueFull where MaxQueue jobs wait that cannot
+// enter the batch; then the engine is as it was. It panics where a job of the same ID is in the engine. The events up to now
+// are kept for the next Advance.
 func (e *Engine) Submit(now time.Duration, j Job) error {
 	e.run(now)
 	if j.Prompt < 1 || j.Output < 1 {

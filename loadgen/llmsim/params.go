@@ -42,7 +42,7 @@ type Params struct {
 
 	// Preemption is vLLM's way with the KV cache: no place is kept for the output. A job enters the batch when its prompt and
 	// one token more fit, and when there is no place for the next tokens, those who entered last are thrown out: they wait
-	// at the head of the queue, and what they had is computed again. Without it the whole output has its place.
+	// at the head of the queue, and what they had, Job.Computed too, is computed again. Without it the whole output has its place.
 	Preemption bool `json:"preemption,omitempty"`
 
 	Policy Policy `json:"-"` // what a step computes; nil: Chunked. It is not in the JSON
