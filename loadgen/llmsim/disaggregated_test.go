@@ -193,6 +193,75 @@ func TestDisaggregatedOrderOfCalls(t *testing.T) {
 	}
 }
 
+// TestDisaggregatedRandom: whatever the engines, the transfers, the prefixes and the cancels, every job ends, with all of its
+// tokens in order, and no engine promises more than it has.
+func TestDisaggregatedRandom(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 12))
+		block := rng.IntN(2) * (1 + rng.IntN(16))
+		policies := []llmsim.Policy{nil, llmsim.PrefillFirst{}, llmsim.EarliestDeadline{}}
+		within := func(_ uint64, _ llmsim.Job, pool []*llmsim.Replica) {
+			for _, r := range pool {
+				s := r.Stats()
+				if s.KVUsed > s.KVReserved || s.KVReserved > r.Params().KVTokens || s.KVUsed+s.KVCached > r.Params().KVTokens {
+					require.Fail(t, "over a limit", "seed %d: %+v of %d", seed, s, r.Params().KVTokens)
+				}
+			}
+		}
+		engines := func() llmsim.Replicas {
+			var r llmsim.Replicas
+			for range 1 + rng.IntN(3) {
+				p := random(rng)
+				p.BlockTokens, p.Preemption, p.Policy = block, rng.IntN(2) == 0, policies[rng.IntN(3)]
+				r.Engines = append(r.Engines, p)
+			}
+			r.Router = looker{within}
+			return r
+		}
+		d := llmsim.Disaggregated{Prefill: engines(), Decode: engines(), Transfer: llmsim.Transfer{
+			KVBytes: 1, Bandwidth: math.Pow(10, 5+5*rng.Float64()), Latency: time.Duration(rng.IntN(3) * rng.IntN(5000)), Parallel: rng.IntN(2) == 0}}
+		m := machine(t, d)
+		var now time.Duration
+		left := map[uint64]int{}
+		take := func(events []llmsim.Event) {
+			for _, ev := range events {
+				left[ev.ID]--
+				require.Equal(t, left[ev.ID] == 0, ev.Last, "seed %d", seed)
+				if ev.Last {
+					delete(left, ev.ID)
+				}
+			}
+		}
+		for id := range uint64(400) {
+			now += time.Duration(rng.IntN(2) * rng.IntN(1+rng.IntN(4000)))
+			j := llmsim.Job{ID: id, Rank: id, Prompt: 1 + rng.IntN(50), Output: 1 + rng.IntN(25), Deadline: time.Duration(rng.IntN(2) * rng.IntN(5000))}
+			if block > 0 {
+				h := uint64(rng.IntN(3))
+				for n := 0; n+block <= j.Prompt; n += block {
+					if rng.IntN(6) == 0 {
+						h += uint64(1+rng.IntN(1000)) << 32
+					}
+					h = h*31 + 7
+					j.Blocks = append(j.Blocks, h)
+				}
+			}
+			take(m.Advance(now))
+			require.NoError(t, m.Submit(now, j))
+			left[id] = j.Output
+			if gone := uint64(rng.IntN(int(id + 1))); rng.IntN(3) == 0 && m.Cancel(now, gone) {
+				take(m.Advance(now))
+				delete(left, gone)
+			}
+			s := m.Stats()
+			require.Equal(t, len(left), s.Running+s.Waiting, "seed %d", seed)
+		}
+		take(empty(m))
+		require.Empty(t, left, "seed %d: every job ends", seed)
+		s := m.Stats()
+		require.Zero(t, s.KVReserved+s.KVUsed+s.Running+s.Waiting, "seed %d", seed)
+	}
+}
+
 // TestDisaggregatedInABubble: event loop and clocked target give the same records, to the nanosecond.
 func TestDisaggregatedInABubble(t *testing.T) {
 	opt := split(llmsim.OPT13B(), 2, 2, llmsim.Transfer{KVBytes: 819_200, Bandwidth: 5e9, Latency: ms})
