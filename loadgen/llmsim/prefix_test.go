@@ -352,3 +352,25 @@ func TestPrefixCacheAndCancels(t *testing.T) {
 		}
 	}
 }
+
+// TestPrefixCacheOfPools: several engines, and two pools, each with its cache: event loop and clocked target give the same records.
+func TestPrefixCacheOfPools(t *testing.T) {
+	for _, preemption := range []bool{false, true} {
+		p := llmsim.OPT13B()
+		p.KVTokens, p.BlockTokens, p.Preemption = 4000, 16, preemption
+		two := llmsim.Replicas{Engines: []llmsim.Params{p, p}}
+		for _, m := range []llmsim.Model{two, llmsim.Disaggregated{Prefill: two, Decode: two, Transfer: llmsim.Transfer{Bandwidth: 100e9, KVBytes: 819_200}}} {
+			plan := loadgen.Plan{SLO: chat, Arrivals: loadgen.Poisson{Rate: 5, Seed: 8}, Workload: conversations(100, true), Timeout: 20 * time.Second}
+			_, want := carryOut(t, llmsim.Runner(m), plan)
+			synctest.Test(t, func(t *testing.T) {
+				target, err := llmsim.NewTarget(m)
+				require.NoError(t, err)
+				_, got := carryOut(t, loadgen.RunnerOf(target), plan)
+				require.Equal(t, want, got)
+				s := target.Stats()
+				assert.NotZero(t, s.CacheHits)
+				assert.Zero(t, s.KVReserved+s.KVUsed+s.Waiting+s.Running)
+			})
+		}
+	}
+}
