@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -225,6 +226,40 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, map[string]int{"admission server_error": 100, "admission success": 20}, s.booked())
+	})
+}
+
+// An endpoint that fails for a while, and is well again, has as many requests as before.
+func TestAnEndpointThatIsBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulator(t)
+		var broken atomic.Bool
+		s := newStand(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if broken.Load() {
+				w.WriteHeader(500)
+				return
+			}
+			sim.ServeHTTP(w, req)
+		}))
+		many := func(want int) {
+			var all sync.WaitGroup
+			for range 30 {
+				all.Go(func() {
+					resp, _ := s.ask()
+					require.Equal(t, want, resp.StatusCode)
+				})
+				time.Sleep(20 * time.Millisecond)
+			}
+			all.Wait()
+		}
+		many(200)
+		broken.Store(true)
+		many(500)
+		broken.Store(false)
+		many(200)
+		require.Equal(t, map[string]int{"admission success": 60, "admission server_error": 30}, s.booked())
+		_, text := s.operate("GET", "/admission")
+		require.Contains(t, text, `"limit_tokens":null`)
 	})
 }
 

@@ -52,7 +52,7 @@
 // the limit alone follows what Done and its outcome say. Where sizes are unknown, requests are taken for equal.
 //
 // Failures are violations: a timeout, a lost connection, a 429 of the engine's own. What is the client's fault, or was given up
-// before it was late, says nothing.
+// before it was late, says nothing; nor does an error that comes sooner than a first token could: it is not of the load.
 //
 // # Parts
 //

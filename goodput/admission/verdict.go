@@ -21,6 +21,9 @@ func (s *Scheduler) judge(now time.Time, t *Ticket, o goodput.Outcome) {
 		}
 		k.tail.observe(now.Sub(from).Seconds())
 	}
+	if s.sudden(now, t, o) {
+		return
+	}
 	good := o == goodput.Success
 	blameless := blameless(o)
 	late := false
@@ -42,6 +45,13 @@ func (s *Scheduler) judge(now time.Time, t *Ticket, o goodput.Outcome) {
 			s.verdict(now, t, r, late || !good)
 		}
 	}
+}
+
+// sudden says that a request failed without a token, in less than half of the time that its first one was predicted to take: the
+// engine is broken, and not too busy. A limit that learnt from that would be at its floor when the engine is well again.
+func (s *Scheduler) sudden(now time.Time, t *Ticket, o goodput.Outcome) bool {
+	return (o == goodput.ServerError || o == goodput.ConnectionError) && t.first.IsZero() && s.line.w > lineEnough &&
+		now.Sub(t.admitted).Seconds() < s.line.at(t.before)/2
 }
 
 // blameless says that a request that ended so is no evidence against the service, unless it was late before.

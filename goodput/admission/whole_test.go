@@ -45,6 +45,7 @@ func TestAWholeAnswerStandsBeforeNobody(t *testing.T) {
 	require.Equal(t, line, s.line)
 	require.Zero(t, s.pace)
 	require.Equal(t, 100.0, s.State(now).PendingTokens, "of the one before")
+	now = now.Add(time.Hour)
 	s.Done(now, odd, goodput.ServerError)
 	require.Equal(t, limit.n+1, s.limit.counts[0].n, "a failure is one all the same")
 	require.Equal(t, limit.missed+1, s.limit.counts[0].missed)
