@@ -39,7 +39,9 @@ func Do(ctx context.Context, t Target, req *Request, opts ...DoOption) *goodput.
 	}
 	// A goroutine of its own, since runtime.Goexit would take the caller with it.
 	done := make(chan error, 1)
-	go func() { invoke(ctx, t, req, tr, done) }()
+	own, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { invoke(own, t, req, tr, done) }()
 	var err error
 	select {
 	case err = <-done:

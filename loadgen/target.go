@@ -12,7 +12,8 @@ import (
 // Target is what load is put on.
 type Target interface {
 	// Do performs one request and tells trace what happened, when it happened. It returns when the request is over; a
-	// nil error is a success. It has to return soon after ctx is done.
+	// nil error is a success. It has to return soon after ctx is done. Who calls it gives each request a ctx of its own, and
+	// cancels that once Do has returned: a target may leave at it what is to go with the request.
 	Do(ctx context.Context, req *Request, trace *Trace) error
 }
 
