@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 
 	"github.com/goodputkit/goodputkit/loadgen"
@@ -73,11 +72,18 @@ func New(o Options) *Client {
 // It is sent a second time, on a new connection, where the first was a kept-alive one that the server had closed; for
 // that a body needs its GetBody. The error, a *url.Error that does not say the URL, is that of the last attempt.
 func (c *Client) Do(ctx context.Context, req *http.Request, trace *loadgen.Trace) (*http.Response, error) {
+	if err := impossible(req); err != nil {
+		trace.Sent()
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, &url.Error{Op: req.Method, Err: &ownError{"the request", err}}
+	}
 	return c.send(ctx, req, nil, trace)
 }
 
-// Send is Do with payload, which is in memory, as the body; nil: there is none. req itself has none, stays as it is, and can be
-// sent any number of times.
+// Send is Do with payload, which is in memory, as the body; nil: there is none. req itself, whose method and header were
+// found to be possible, has none, stays as it is, and can be sent any number of times.
 func (c *Client) Send(ctx context.Context, req *http.Request, payload []byte, trace *loadgen.Trace) (*http.Response, error) {
 	if !c.direct(req) {
 		req = req.WithContext(ctx)
@@ -202,10 +208,10 @@ func repeated(req *http.Request) (body io.ReadCloser, ok bool) {
 
 func (o *once) attempt(rt http.RoundTripper, req *http.Request, payload []byte, a *attempt) (*http.Response, error) {
 	ctx := context.Context(a)
-	if _, ok := rt.(*pool); !ok || httptrace.ContextClientTrace(a.Context) != nil || hooksKey == nil {
-		ctx = a.watch(o.callers)
-	} else {
+	if p, ok := rt.(*pool); ok && p.serves(a.Context, req.URL) {
 		a.alone = true
+	} else {
+		ctx = a.watch(o.callers)
 	}
 	out := req.WithContext(ctx)
 	again := req.GetBody

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,7 @@ import (
 // costs for it, and sends some requests again. A pool repeats nothing.
 type pool struct {
 	transport *http.Transport // opens the connections
-	keeps     bool            // those that are idle
+	keeps     bool            // what has served a request, for another one
 
 	mu      sync.Mutex
 	origins map[origin]*connections
@@ -31,8 +32,12 @@ type origin struct{ scheme, host string }
 // connections are those to one origin that serve no request, and the requests without a connection.
 type connections struct {
 	idle    []*conn
-	waiting list.List // of *wanted
+	waiting list.List                      // of *wanted
+	opening map[*wanted]context.CancelFunc // what ends the opening of a connection, by for what that began
 }
+
+// spare is how many connections are being opened that nobody waits for.
+func (cs *connections) spare() int { return len(cs.opening) - cs.waiting.Len() }
 
 // conn is a connection of a pool's.
 type conn struct {
@@ -84,11 +89,17 @@ func newPool(dial, dialTLS dialFunc, keeps bool) *pool {
 	return p
 }
 
+// serves says that a request to u is the pool's own affair: nobody else wants to hear of its connection, and net/http is not
+// needed for the name of its host.
+func (p *pool) serves(ctx context.Context, u *url.URL) bool {
+	return hooksKey != nil && plainHost(u.Host) && httptrace.ContextClientTrace(ctx) == nil
+}
+
 // RoundTrip sends a request of an attempt's.
 func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
-	if a == nil || !a.alone || !plainHost(req.URL.Host) { // which net/http alone knows what to do with
+	if a == nil || !a.alone {
 		return p.transport.RoundTrip(req)
 	}
 	c, err := p.take(ctx, origin{req.URL.Scheme, req.URL.Host})
@@ -135,6 +146,9 @@ func plain(err error) error {
 
 // take is a connection for a request.
 func (p *pool) take(ctx context.Context, to origin) (*conn, error) {
+	if ctx.Err() != nil { // else it could be sent all the same, and would cost the connection
+		return nil, context.Cause(ctx)
+	}
 	p.mu.Lock()
 	p.closing = false
 	cs := p.of(to)
@@ -148,28 +162,31 @@ func (p *pool) take(ctx context.Context, to origin) (*conn, error) {
 	}
 	w := &wanted{to: to, got: make(chan found, 1)}
 	w.place = cs.waiting.PushBack(w)
+	opening, stop := context.WithCancel(context.WithoutCancel(ctx))
+	if cs.opening == nil {
+		cs.opening = map[*wanted]context.CancelFunc{}
+	}
+	cs.opening[w] = stop
 	p.mu.Unlock()
+	go func() {
+		defer stop()
+		c, err := p.open(opening, to)
+		if !p.opened(w, found{c, err}) && err == nil {
+			c.free()
+		}
+	}()
 	return p.wait(ctx, w)
 }
 
-// wait has a connection opened for a request, and waits for that or any other. It is opened for others where the request has
-// another one, and for nobody where the request is gone.
+// wait waits for the connection that is being opened for a request, or for any other. One that is opened for nobody any more
+// is for those that come next: else a server that is slower to take a connection than a request has time would never get one.
+// Of too many of these it is given up.
 func (p *pool) wait(ctx context.Context, w *wanted) (*conn, error) {
-	opening, stop := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		defer stop()
-		c, err := p.open(opening, w.to)
-		if p.give(w, found{c, err}) || err != nil {
-			return
-		}
-		c.free()
-	}()
 	select {
 	case f := <-w.got:
 		return f.conn, f.err
 	case <-ctx.Done():
-		stop()
-		if !p.give(w, found{}) {
+		if !p.leave(w) {
 			if f := <-w.got; f.err == nil {
 				f.free()
 			}
@@ -207,13 +224,28 @@ func (p *pool) open(ctx context.Context, to origin) (*conn, error) {
 	return c, nil
 }
 
-// give gives f to the request that wants it, unless it has got something before.
-func (p *pool) give(w *wanted, f found) bool {
+// opened says what became of the connection that was to be opened for w, and gives it to that request, unless it has got
+// something before.
+func (p *pool) opened(w *wanted, f found) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.of(w.to).opening, w)
 	return p.giveLocked(w, f)
 }
 
+// leave says that the request wants nothing any more; false: it has got something before.
+func (p *pool) leave(w *wanted) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	cs := p.of(w.to)
+	left := p.giveLocked(w, found{})
+	if stop := cs.opening[w]; stop != nil && (!p.keeps || p.closing || cs.spare() > connecting) {
+		stop()
+	}
+	return left
+}
+
+// giveLocked gives f to the request that wants it, unless it has got something before. The lock is held.
 func (p *pool) giveLocked(w *wanted, f found) bool {
 	if w.place == nil {
 		return false
@@ -224,16 +256,20 @@ func (p *pool) giveLocked(w *wanted, f found) bool {
 	return true
 }
 
-// free says that c serves no request. It is the next one's, unless it is closed, or about to be.
+// free says that c serves no request. It is the next one's, unless it is closed, or about to be, or nothing is kept.
 func (c *conn) free() {
 	if c.Available() == 0 {
 		return
 	}
 	p := c.pool
+	if !p.keeps {
+		c.Close()
+		return
+	}
 	p.mu.Lock()
 	cs := p.of(c.to)
 	first := cs.waiting.Front()
-	closing := first == nil && (p.closing || !p.keeps)
+	closing := first == nil && p.closing
 	switch {
 	case first != nil:
 		p.giveLocked(first.Value.(*wanted), found{conn: c})
@@ -272,11 +308,19 @@ func (p *pool) sweep() {
 	})
 }
 
-// CloseIdleConnections closes the connections that serve no request, and those that will not, until there is a request again.
+// CloseIdleConnections closes the connections that serve no request, and those that will not, until there is a request again;
+// what is being opened for nobody is given up.
 func (p *pool) CloseIdleConnections() {
 	p.transport.CloseIdleConnections()
 	p.closeIdle(func(*conn) bool { return true }, func() {
 		p.closing = true
+		for _, cs := range p.origins {
+			for w, stop := range cs.opening {
+				if w.place == nil {
+					stop()
+				}
+			}
+		}
 		if len(p.origins) == 0 && p.sweeper != nil {
 			p.sweeper.Stop()
 			p.sweeper = nil
@@ -298,7 +342,7 @@ func (p *pool) closeIdle(old func(*conn) bool, rest func()) {
 			}
 		}
 		clear(cs.idle[len(kept):])
-		if cs.idle = kept; len(kept) == 0 && cs.waiting.Len() == 0 {
+		if cs.idle = kept; len(kept) == 0 && len(cs.opening) == 0 { // a request that waits has one opened
 			delete(p.origins, to)
 		}
 	}

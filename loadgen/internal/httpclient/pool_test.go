@@ -122,7 +122,7 @@ func TestPoolTakesWhatIsFirst(t *testing.T) {
 	})
 }
 
-// A request that is gone wants no connection any more.
+// A connection that was to be opened for a request that is gone is given up when idle ones are closed.
 func TestPoolGivesUpOpening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serveInMemory(answerAfter(0), time.Hour)
