@@ -81,7 +81,10 @@ func TestTheClockAndTheEventLoopAgree(t *testing.T) {
 	for _, c := range []scenario{conversation, code} {
 		for _, x := range []float64{0.9, 2} {
 			for seed := uint64(1); seed <= uint64(min(seeds(1), 3)); seed++ {
-				const d = 5 * time.Minute
+				d := 5 * time.Minute
+				if raced {
+					d = time.Minute
+				}
 				loop, s, err := run(t.Context(), c.slo, c.load(t, x, seed), d, defend(c.slo))
 				require.NoError(t, err)
 				synctest.Test(t, func(t *testing.T) {
@@ -101,6 +104,9 @@ func TestTheClockAndTheEventLoopAgree(t *testing.T) {
 // A limiter that follows end-to-end times does not know what the SLO is. As it comes, it is good for a goodput between those of
 // the fixed caps, and package admission for 1.3 times that.
 func TestAgainstAGradientOfLatency(t *testing.T) {
+	if raced {
+		t.Skip("it measures; the test above has the goroutines")
+	}
 	c, n := conversation, seeds(3)
 	var theirs, ours sample
 	for seed := uint64(1); seed <= uint64(n); seed++ {

@@ -41,6 +41,7 @@ func (c scenario) onTrace(t *testing.T, file string, limit float64) scenario {
 // the engine is idle for 97 % of the time: at twice the limit nothing is scarce but within a burst, and goodput goes on
 // rising to 24 times the limit. What control is worth is seen at twelve times, where goodput without it is highest.
 func TestTraces(t *testing.T) {
+	oneGoroutine(t)
 	for _, k := range []struct {
 		of      scenario
 		file    string
@@ -87,6 +88,7 @@ func TestTraces(t *testing.T) {
 
 // A trace is cut into pieces that have its requests, at the rate that is asked for in the mean.
 func TestOpenTrace(t *testing.T) {
+	oneGoroutine(t)
 	var csv strings.Builder
 	csv.WriteString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
 	for i := range 400 {
