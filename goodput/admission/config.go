@@ -12,7 +12,8 @@ import (
 // Config says what is to be defended. Only the SLO has to be there.
 type Config struct {
 	// SLO is the default objectives. What is admitted is steered by those on ttft, ttfo, service_ttft, tpot, itl, speed, e2e,
-	// service_e2e, error_rate and attainment; lag and a caller's own metrics are not seen here, and have no part in it.
+	// service_e2e, error_rate and attainment; lag and a caller's own metrics are not seen here, and have no part in it: an SLO
+	// of nothing else is refused.
 	SLO slo.SLO
 
 	// Classes is what differs for the requests of a class. Any class that it does not name has the defaults.
@@ -48,6 +49,9 @@ func (c *Config) validate() error {
 	if err := c.SLO.Validate(); err != nil {
 		return fmt.Errorf("admission: Config.SLO: %w", err)
 	}
+	if !seen(c.SLO) {
+		return fmt.Errorf("admission: Config.SLO: %v: none of it is seen here: name an objective on ttft, tpot, e2e or error_rate", c.SLO)
+	}
 	if len(c.Classes) > goodput.MaxClasses {
 		return fmt.Errorf("admission: Config.Classes: there are %d, at most %d are allowed", len(c.Classes), goodput.MaxClasses)
 	}
@@ -55,6 +59,9 @@ func (c *Config) validate() error {
 		if !class.SLO.IsZero() {
 			if err := class.SLO.Validate(); err != nil {
 				return fmt.Errorf("admission: Config.Classes[%q].SLO: %w", name, err)
+			}
+			if !seen(class.SLO) {
+				return fmt.Errorf("admission: Config.Classes[%q].SLO: %v: none of it is seen here: name an objective on ttft, tpot, e2e or error_rate", name, class.SLO)
 			}
 		}
 		for i, d := range class.Ladder {
@@ -80,6 +87,12 @@ func (c *Config) validate() error {
 		return fmt.Errorf("admission: Config.MaxWaiting: at least 0: %d", c.MaxWaiting)
 	}
 	return nil
+}
+
+// seen says whether an SLO has an objective that can steer what is admitted.
+func seen(s slo.SLO) bool {
+	k, _ := makeClass("", s, Class{}, nil)
+	return len(k.rules) > 0
 }
 
 // class is a Class made ready.

@@ -1,6 +1,10 @@
 package admission
 
-import "time"
+import (
+	"encoding/json"
+	"math"
+	"time"
+)
 
 // State is what a [Scheduler] or a [Controller] does at an instant. Counts are since its beginning, and
 //
@@ -21,6 +25,35 @@ type State struct {
 	Offered, Admitted, Degraded, Ended uint64
 	Removed                            uint64            // waited, and their context ended
 	Refused                            map[Reason]uint64 // those that there were
+}
+
+// MarshalJSON is the state for a page or a log: times in seconds, a limit that is none as null, refusals by the names of their
+// reasons. What nobody knows is left out.
+func (s State) MarshalJSON() ([]byte, error) {
+	var limit *float64
+	if !math.IsInf(s.Limit, 1) {
+		limit = &s.Limit
+	}
+	return json.Marshal(struct {
+		InFlight        int               `json:"in_flight"`
+		Tokens          float64           `json:"in_flight_tokens"`
+		PendingTokens   float64           `json:"pending_tokens"`
+		Limit           *float64          `json:"limit_tokens"`
+		Waiting         int               `json:"waiting"`
+		WaitingTokens   float64           `json:"waiting_tokens"`
+		SecondsPerToken float64           `json:"seconds_per_token,omitempty"`
+		TokensPerSecond float64           `json:"tokens_per_second,omitempty"`
+		Stalled         bool              `json:"stalled"`
+		Offered         uint64            `json:"offered"`
+		Admitted        uint64            `json:"admitted"`
+		Degraded        uint64            `json:"degraded"`
+		Ended           uint64            `json:"ended"`
+		GivenUp         uint64            `json:"given_up"`
+		Refused         map[Reason]uint64 `json:"refused"`
+	}{
+		s.InFlight, s.Tokens, s.PendingTokens, limit, s.Waiting, s.WaitingTokens, s.Pace.Seconds(), s.Rate, s.Stalled,
+		s.Offered, s.Admitted, s.Degraded, s.Ended, s.Removed, s.Refused,
+	})
 }
 
 // State is what s does now.
