@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -49,7 +48,7 @@ func newGateway(o options, dial func(ctx context.Context, network, addr string) 
 	}
 	collector := goodputprom.New(g.monitor)
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collector)
+	metrics.MustRegister(collector, g)
 
 	// From the outside in: what each request is about, its record, its bounds, its admission, its way to the endpoint.
 	proxy := newProxy(o, g.transport, log)
@@ -107,18 +106,13 @@ func (g *gateway) begin(o options, next http.Handler) http.Handler {
 	})
 }
 
-// show answers with what the controller does.
+// show answers with whether admission control is on, and what the controller does.
 func (g *gateway) show(w http.ResponseWriter, _ *http.Request) {
-	st := g.controller.State()
-	var limit *float64 // null: there is none
-	if !math.IsInf(st.Limit, 1) {
-		limit = &st.Limit
-	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"on": g.on.Load(), "stalled": st.Stalled, "in_flight": st.InFlight, "in_flight_tokens": st.Tokens, "limit_tokens": limit,
-		"waiting": st.Waiting, "seconds_per_token": st.Pace.Seconds(), "admitted": st.Admitted, "refused": st.Refused, "given_up": st.Removed,
-	})
+	_ = json.NewEncoder(w).Encode(struct {
+		On        bool            `json:"on"`
+		Admission admission.State `json:"admission"`
+	}{g.on.Load(), g.controller.State()})
 }
 
 // set switches. It is a PUT because a page from elsewhere can have a browser send a GET or a POST here, and not that.

@@ -326,6 +326,16 @@ func TestARefusal(t *testing.T) {
 		require.Equal(t, map[string]int{"admission success": 32, "admission rejected": 18}, s.booked())
 		w := s.monitor.State().Windows[0]
 		require.EqualValues(t, []uint64{50, 50}, []uint64{w.Offered, w.Recorded})
+
+		status, text := s.operate("GET", "/metrics")
+		require.Equal(t, 200, status)
+		for _, line := range []string{
+			"admission_enabled 1", "admission_stalled 0", "admission_waiting_requests 0", "admission_in_flight_tokens 0",
+			"admission_offered_requests_total 50", "admission_admitted_requests_total 32", "admission_given_up_requests_total 0",
+			`admission_refused_requests_total{reason="became_late"} 18`, `admission_refused_requests_total{reason="queue_full"} 0`,
+		} {
+			require.Contains(t, text, "\n"+line+"\n")
+		}
 	})
 }
 
@@ -345,12 +355,15 @@ func TestTheSwitch(t *testing.T) {
 		status, text := s.operate("PUT", "/admission?on=true")
 		require.Equal(t, 200, status)
 		var state struct {
-			On       bool
-			InFlight int `json:"in_flight"`
+			On        bool
+			Admission struct {
+				InFlight *int `json:"in_flight"`
+			}
 		}
 		require.NoError(t, json.Unmarshal([]byte(text), &state))
 		require.True(t, state.On)
-		require.Zero(t, state.InFlight, "what came before is not its own")
+		require.NotNil(t, state.Admission.InFlight, text)
+		require.Zero(t, *state.Admission.InFlight, "what came before is not its own")
 		all.Go(func() {
 			resp, _ := s.ask()
 			require.Equal(t, 200, resp.StatusCode)

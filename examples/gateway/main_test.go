@@ -150,7 +150,7 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 		"", "x", "--no-such-option", up + "--admin :9090", up + "--admin 192.0.2.1:80", up + "--admission maybe", up + "--slo ttft<2s", up + "--timeout 0s",
 		up + "--body-timeout -1s", up + "--max-body 0", up + "--max-waiting 0", up + "--max-connections 0", up + "--api-key-env UNSET", up + "--period 1m", up + "--stall-after 0s",
 		"--upstream 127.0.0.1:1", "--upstream ftp://x", "--upstream http://user:pass@x/v1", "--upstream http://x/v1?key=1", "--upstream http://[",
-		"--simulate " + up, "--simulate --load 0", "--simulate --load NaN", "--simulate --limit -1", "--simulate --duration 1ms", "--simulate --slo ttft<2s",
+		"--simulate " + up, up + " --load 3", up + " --limit 7", up + " --duration 20s", up + " --seed 1", "--simulate --load 0", "--simulate --load NaN", "--simulate --limit -1", "--simulate --duration 1ms", "--simulate --slo ttft<2s",
 	} {
 		var out, errs bytes.Buffer
 		err := run(t.Context(), strings.Fields(args), func(string) string { return "" }, &out, &errs)
@@ -159,6 +159,8 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(errs.String(), "\n"), "one line: %s", errs.String())
 		assert.NotContains(t, errs.String(), "pass@")
 	}
+	_, err := endpoint("127.0.0.1:8000/v1") // as curl would take it
+	assert.EqualError(t, err, "it is no URL: want one such as http://127.0.0.1:8000/v1")
 	var out, errs bytes.Buffer
 	assert.Equal(t, 1, status(run(t.Context(), strings.Fields(up+"--listen 127.0.0.1:-1"), func(string) string { return "" }, &out, &errs), &errs))
 	assert.Zero(t, status(run(t.Context(), []string{"--help"}, func(string) string { return "" }, &out, &errs), &errs))

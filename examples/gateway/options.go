@@ -93,6 +93,8 @@ func parse(args []string, getenv func(string) string, help io.Writer) (o options
 		return bad("--simulate has an endpoint and an SLO of its own: leave --upstream, --api-key-env and --slo out")
 	case o.simulate && (!(o.load > 0 && o.load <= 10) || !(o.limit >= 0 && o.limit <= 1000) || o.duration < time.Second || o.duration > time.Hour):
 		return bad("--load is above 0 and at most 10, --limit from 0 to 1000, --duration from 1s to 1h")
+	case !o.simulate && (given["load"] || given["limit"] || given["duration"] || given["seed"]):
+		return bad("--load, --limit, --duration and --seed are of --simulate: leave them out, or --upstream")
 	case !o.simulate && *upstream == "":
 		return bad("--upstream says before which endpoint to stand, such as http://127.0.0.1:8000/v1; --simulate needs none")
 	}
@@ -115,7 +117,7 @@ func endpoint(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, errors.New("it is no URL") // whose parts may be secret
+		return nil, errors.New("it is no URL: want one such as http://127.0.0.1:8000/v1") // its parts may be secret
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, errors.New("want http or https and a host, such as http://127.0.0.1:8000/v1")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
