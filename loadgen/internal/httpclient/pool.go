@@ -321,8 +321,7 @@ func (p *pool) CloseIdleConnections() {
 				}
 			}
 		}
-		if len(p.origins) == 0 && p.sweeper != nil {
-			p.sweeper.Stop()
+		if len(p.origins) == 0 && p.sweeper != nil && p.sweeper.Stop() { // else a sweep waits for the lock
 			p.sweeper = nil
 		}
 	})
