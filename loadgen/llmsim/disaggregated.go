@@ -129,6 +129,7 @@ func (m *split) Submit(now time.Duration, j Job) error {
 	case j.Prompt > 0 && j.Output > 1 && !m.decode.fits(j):
 		return &refusal{ErrTooLong, fmt.Sprintf("%d prompt tokens and %d output tokens are more than the %d that the KV cache of a decode engine holds", j.Prompt, j.Output, m.decode.largest())}
 	}
+	m.again()
 	if err := m.prefill.submit(&x.placed); err != nil {
 		return err
 	}
@@ -144,6 +145,7 @@ func (m *split) Cancel(now time.Duration, id uint64) bool {
 		return false
 	}
 	delete(m.jobs, id)
+	m.again()
 	if x.phase == inPrefill {
 		m.prefill.cancel(&x.placed)
 		return true
@@ -165,6 +167,16 @@ func (m *split) Cancel(now time.Duration, id uint64) bool {
 	}
 	m.call(c)
 	return true
+}
+
+// again has the prefill engines plan anew that had room for nobody. A policy may heed the time, and an engine must not know
+// it or not by whether a call of this instant came by it.
+func (m *split) again() {
+	for _, r := range m.prefill.replicas {
+		if e := r.e; !e.stepping && e.planned && e.step.Empty() {
+			e.hold(m.now, 0)
+		}
+	}
 }
 
 // Next is the next end of a step or of a transfer.
@@ -346,7 +358,7 @@ func (m *split) arrive(x *transit) {
 // leave frees the job's place in the prefill engine.
 func (m *split) leave(x *transit) {
 	m.moving--
-	x.from.e.hold(m.now, -x.held)
+	m.prefill.before(func() { x.from.e.hold(m.now, -x.held) }, nil)
 }
 
 // hold takes tokens of the KV cache for a sequence that is not in the batch, or gives them back, and returns how many they

@@ -220,9 +220,9 @@ func (e *Engine) under(now time.Duration) bool {
 	return e.stepping && e.start < now
 }
 
-// decoding is how many sequences decode, those among them that enter with the step that begins now, and the tokens in their contexts.
+// decoding is how many sequences decode, those among them that enter with the step that begins now and none that was
+// cancelled, and the tokens in their contexts.
 func (e *Engine) decoding() (n int, context int64) {
-	n, context = len(e.decodes), e.context
 	if !e.stepping && e.plan() {
 		for _, q := range e.step.entered {
 			if q.Remaining() == 0 {
@@ -231,7 +231,15 @@ func (e *Engine) decoding() (n int, context int64) {
 			}
 		}
 	}
-	return n, context
+	n += len(e.decodes)
+	if e.cancelled {
+		for _, q := range e.decodes {
+			if q.state == gone {
+				n--
+			}
+		}
+	}
+	return n, context + e.context
 }
 
 // begin begins the step that is planned.

@@ -144,18 +144,27 @@ func (p *pool) put(j *placed) error {
 	return err
 }
 
-// cancel takes a job off its engine. What came in this instant is routed as if it had come after that.
+// cancel takes a job off its engine.
 func (p *pool) cancel(j *placed) {
-	var again []*placed
-	if p.at == *p.now && len(p.instant) > 0 {
-		again = slices.Clone(p.instant)
-		p.takeBack(0)
-	}
-	if i := slices.Index(again, j); i >= 0 {
-		again = slices.Delete(again, i, i+1)
-	} else {
+	p.before(func() {
 		j.on.e.Cancel(*p.now, j.job.ID)
 		j.on.drop(j)
+	}, j)
+}
+
+// before changes something of an engine now, and routes what came in this instant as if it had come after that; without
+// the job gone, which change has to do nothing about where it came in this instant.
+func (p *pool) before(change func(), gone *placed) {
+	if p.at != *p.now || len(p.instant) == 0 {
+		change()
+		return
+	}
+	again := slices.Clone(p.instant)
+	p.takeBack(0)
+	if i := slices.Index(again, gone); i >= 0 {
+		again = slices.Delete(again, i, i+1)
+	} else {
+		change()
 	}
 	p.putBack(again)
 }

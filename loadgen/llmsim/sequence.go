@@ -45,8 +45,8 @@ func (q *Sequence) Running() bool { return q.state != waiting }
 func (q *Sequence) Generated() int { return q.generated }
 
 // Remaining is how many prompt tokens are still to be computed, without those that the prefix cache has now; 0: the next
-// output token comes of a decode step. After a
-// preemption the answer so far is a part of the prompt.
+// output token comes of a decode step. After a preemption the answer so far is a part of
+// the prompt.
 func (q *Sequence) Remaining() int { return q.target - q.done() }
 
 // done is how many prompt tokens need not be computed any more; of a sequence that waits, those that the prefix cache has.
