@@ -41,6 +41,7 @@ func (s *Scheduler) degrade(t *Ticket, step int) Degradation {
 	t.Grant.Priority -= d.LowerPriority
 	t.Grant.Step = step
 	t.budget = max(t.budget, d.Budget)
+	t.heed()
 	t.item.Priority, t.item.Tokens = t.Grant.Priority, t.load.Tokens()
 	return d
 }

@@ -13,6 +13,14 @@ func duration(seconds float64) time.Duration {
 	return time.Duration(seconds * 1e9)
 }
 
+// sum is a and b, neither below 0, at most what a Duration holds.
+func sum(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
 // Line predicts how long a request's first token takes, once it is admitted, from the prompt tokens that stand before it, its
 // own among them: a straight line by least squares, in which an observation counts for 2 % less with each one that follows.
 // A line is what a prefill of an engine with a token budget is: so much a step and so much a token.

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"container/heap"
 	"slices"
 	"time"
@@ -57,7 +58,7 @@ func (q *Queue) Tokens() float64 { return q.tokens }
 
 // find is where the level of a priority is, or would be.
 func (q *Queue) find(priority int) (int, bool) {
-	return slices.BinarySearchFunc(q.levels, priority, func(l *level, p int) int { return p - l.priority })
+	return slices.BinarySearchFunc(q.levels, priority, func(l *level, p int) int { return cmp.Compare(p, l.priority) })
 }
 
 // Push puts an item in, which must not wait already.

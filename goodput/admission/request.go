@@ -100,3 +100,13 @@ func (t *Ticket) Err() error {
 func (t *Ticket) Deadline() (at time.Time, ok bool) {
 	return t.Arrival.Add(t.budget), t.budget > 0
 }
+
+// heed keeps the budget within what its caller still waits for.
+func (t *Ticket) heed() {
+	if t.latest.IsZero() {
+		return
+	}
+	if left := max(t.latest.Sub(t.Arrival), 1); t.budget == 0 || left < t.budget {
+		t.budget = left
+	}
+}

@@ -54,6 +54,7 @@ const (
 	floorSizes = 4.0  // requests of the mean size, that the default floor is
 	shortRetry = 1e-3 // s, the least retry-after
 	longRetry  = 60.0 // s, the greatest
+	mostTokens = 1e9  // of a prompt or an output, that count: sums of them stay exact enough to be taken apart again
 )
 
 // NewScheduler is a scheduler with nothing in flight. The error names the field that cannot be meant.
@@ -119,11 +120,7 @@ func (s *Scheduler) Arrive(now time.Time, t *Ticket) *Ticket {
 	t.load = s.load(t, t.MaxOutputTokens)
 	t.Grant = Grant{MaxOutputTokens: t.MaxOutputTokens, Priority: t.Priority + k.priority}
 	t.budget = s.budget(now, t)
-	if !t.latest.IsZero() {
-		if left := max(t.latest.Sub(t.Arrival), 1); t.budget == 0 || left < t.budget {
-			t.budget = left
-		}
-	}
+	t.heed()
 	k.spare.Offered()
 	s.input.observe(t.load.Input)
 	s.size.observe(t.load.Tokens())
@@ -155,14 +152,14 @@ func (s *Scheduler) load(t *Ticket, output int) Load {
 	if l.Output <= 0 {
 		l.Output = max(t.class.output.mean, 1)
 	}
-	return l
+	return Load{min(l.Input, mostTokens), min(l.Output, mostTokens)}
 }
 
 // budget is the time from the arrival to the first token: what the SLO says of it, or what an objective on e2e leaves of its
 // limit when the rest of the answer is taken off.
 func (s *Scheduler) budget(now time.Time, t *Ticket) time.Duration {
 	if t.Budget > 0 {
-		return now.Sub(t.Arrival) + t.Budget
+		return sum(now.Sub(t.Arrival), t.Budget)
 	}
 	k := t.class
 	b := k.first

@@ -1,6 +1,9 @@
 package admission
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Spare is the part of an error budget that lateness may use before anything is refused for it. An SLO lets a share of the
 // requests be late, so that a burst which is soon over need cost nobody an answer. Four fifths of that share can be saved up,
@@ -43,7 +46,7 @@ func (s *Scheduler) spare(t *Ticket) bool {
 		return false
 	}
 	t.spared = true
-	t.item.Deadline = t.Arrival.Add(t.budget * spareTime)
+	t.item.Deadline = t.Arrival.Add(min(t.budget, math.MaxInt64/spareTime) * spareTime)
 	return true
 }
 

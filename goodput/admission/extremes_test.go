@@ -1,0 +1,92 @@
+package admission
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// TestExtremes: sizes, budgets and priorities of any number that their types hold, many calls in one instant, and leaps of the clock. The
+// books close, no figure is out of the world, and nobody waits where nothing is in flight.
+func TestExtremes(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 10))
+		s := scheduler(t, Config{MaxWaiting: 1 + r.IntN(20), StallAfter: time.Duration(r.IntN(3)-1) * time.Second, Ceiling: []float64{0, 1, 1e4, math.MaxFloat64}[r.IntN(4)],
+			Classes: map[string]Class{
+				"a": {SLO: slo.MustParse("ttft p90 < 1ns, attainment > 80%"), Ladder: Ladder{{MaxOutputTokens: 1}, {LowerPriority: math.MaxInt / 4, Budget: math.MaxInt64}}},
+				"b": {SLO: slo.MustParse("e2e p90 < 2s, error_rate < 10%"), Priority: math.MaxInt / 2},
+			}})
+		ints := []int{0, 0, 1, 100, 1000, math.MaxInt}
+		times := []time.Duration{0, 0, 1, time.Second, 100 * 365 * 24 * time.Hour, math.MaxInt64}
+		now := at(0)
+		var all, running []*Ticket
+		for range 2000 {
+			switch r.IntN(20) {
+			case 0:
+				now = now.Add(time.Duration(r.IntN(int(time.Hour))))
+			case 1, 2, 3, 4, 5:
+				now = now.Add(time.Duration(r.IntN(int(time.Second))))
+			}
+			switch k := r.IntN(10); {
+			case k < 4:
+				x := &Ticket{Request: Request{Class: []string{"a", "b", ""}[r.IntN(3)], Priority: []int{0, 1, -1, math.MaxInt / 2, math.MinInt / 2}[r.IntN(5)],
+					InputTokens: ints[r.IntN(6)], MaxOutputTokens: ints[r.IntN(6)], Budget: times[r.IntN(6)], Arrival: now.Add(-times[r.IntN(4)]), Whole: r.IntN(4) == 0}}
+				if r.IntN(4) == 0 {
+					x.latest = now.Add(times[r.IntN(5)])
+				}
+				s.Arrive(now, x)
+				if d, ok := x.Deadline(); ok {
+					require.False(t, d.Before(x.Arrival), "a deadline before its arrival")
+				}
+				require.GreaterOrEqual(t, x.budget, time.Duration(0))
+				if d, ok := x.Deadline(); !x.latest.IsZero() {
+					require.True(t, ok)
+					require.False(t, d.After(x.latest) && d.After(x.Arrival.Add(1)), "a deadline after which nobody wants it")
+				}
+				all = append(all, x)
+			case k < 5 && len(all) > 0:
+				s.Cancel(now, all[r.IntN(len(all))])
+			case k < 8 && len(running) > 0:
+				s.Tokens(now, running[r.IntN(len(running))], []int{0, 1, 3, math.MaxInt}[r.IntN(4)])
+			case len(running) > 0:
+				s.Done(now, running[r.IntN(len(running))], goodput.Outcomes()[r.IntN(len(goodput.Outcomes()))])
+			default:
+				s.Tick(now)
+			}
+			s.Decided()
+			running = running[:0]
+			waiting := 0
+			for _, x := range all {
+				switch x.Status() {
+				case Admitted:
+					running = append(running, x)
+				case Waiting:
+					waiting++
+				}
+			}
+			st := s.State(now)
+			require.Equal(t, waiting, st.Waiting)
+			require.Equal(t, len(running), st.InFlight)
+			require.GreaterOrEqual(t, st.Pace, time.Duration(0))
+			var tokens float64
+			for _, x := range running {
+				tokens += x.load.Tokens()
+			}
+			require.InDelta(t, tokens, st.Tokens, 1e-3)
+			for _, x := range []float64{st.PendingTokens, st.WaitingTokens} {
+				require.GreaterOrEqual(t, x, -1e-3) // rounding
+			}
+			require.Positive(t, st.Limit)
+			require.GreaterOrEqual(t, st.Rate, 0.0)
+			if st.InFlight == 0 {
+				require.Zero(t, st.Waiting, "nothing is in flight, and somebody waits")
+			}
+		}
+	}
+}
