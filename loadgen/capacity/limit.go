@@ -135,7 +135,16 @@ func (l *Limit) warnings(s *search, b bracket) {
 			break
 		}
 	}
-	if half := (l.Hi - l.Lo) / 2; l.State == Found && half > s.precision*l.Rate {
+	half := (l.Hi - l.Lo) / 2
+	switch below := l.Lo > 0; {
+	case l.State != Found || half <= s.precision*l.Rate:
+	case !below || math.IsInf(l.Hi, 1): // half of what has no end is no figure
+		end := "above"
+		if !below {
+			end = "below"
+		}
+		warn(ErrPrecision, "it is not bounded %s after %d probes, where ± %s was asked for: give them a longer Duration, or more of them", end, len(s.probes), figure.Percent(s.precision))
+	default:
 		warn(ErrPrecision, "± %s where %s was asked for, after %d probes: give them a longer Duration, or more of them", figure.Share(half/l.Rate), figure.Percent(s.precision), len(s.probes))
 	}
 }

@@ -336,3 +336,27 @@ func TestTextNamesTheSuccessLimit(t *testing.T) {
 	assert.Regexp(t, `Raw limit +(100|100\.\d|99\.\d) requests/s of throughput, at load 100/s`, text)
 	assert.Regexp(t, `Success limit +(50|50\.\d|49\.\d) requests/s of successes, at load 100/s`, text)
 }
+
+// Half of an interval without an end is no figure.
+func TestAnIntervalWithoutAnEnd(t *testing.T) {
+	s := &search{config: config{precision: 0.03}}
+	s.plan.Warmup = time.Minute
+	b := [2]float64{math.NaN(), math.NaN()}
+	for _, c := range []struct {
+		lo, hi float64
+		want   string
+	}{
+		{0, 2.3, "it is not bounded below after 0 probes, where ± 3% was asked for"},
+		{1.5, math.Inf(1), "it is not bounded above after 0 probes, where ± 3% was asked for"},
+		{1.5, 2.3, "± 22.2% where 3% was asked for"},
+	} {
+		l := Limit{State: Found, Rate: 1.8, Lo: c.lo, Hi: c.hi, Bracket: b}
+		l.warnings(s, bracket{})
+		require.Len(t, l.Warnings, 1)
+		require.ErrorIs(t, l.Warnings[0], ErrPrecision)
+		assert.ErrorContains(t, l.Warnings[0], c.want)
+	}
+	l := Limit{State: Found, Rate: 1.8, Lo: 1.79, Hi: 1.81, Bracket: b}
+	l.warnings(s, bracket{})
+	require.Empty(t, l.Warnings)
+}
