@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -113,10 +114,10 @@ const (
 	maxTokens = 1 << 30        // tokens in a step or in the KV cache
 )
 
-// Validate says in one error all that cannot be meant, by the names of the fields.
+// Validate says in one line all that cannot be meant, by the names of the fields.
 func (p Params) Validate() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var errs []string
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Sprintf(format, args...)) }
 	for _, c := range []struct {
 		name string
 		d    time.Duration
@@ -158,10 +159,15 @@ func (p Params) Validate() error {
 	if len(errs) == 0 && worst > float64(maxStep) {
 		bad("a full step would take %.3g hours: the costs are nanoseconds, and a step is at most %v", worst/float64(time.Hour), maxStep)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("llmsim: %w", err)
+	return allOf("llmsim: ", errs)
+}
+
+// allOf is what is wrong in one error of one line; nil: nothing.
+func allOf(prefix string, wrong []string) error {
+	if len(wrong) == 0 {
+		return nil
 	}
-	return nil
+	return errors.New(prefix + strings.Join(wrong, "; "))
 }
 
 // step is how long a step takes.

@@ -218,4 +218,8 @@ func TestParamsValidate(t *testing.T) {
 	err := llmsim.Params{}.Validate()
 	assert.Contains(t, err.Error(), "Base")
 	assert.Contains(t, err.Error(), "KVTokens", "all that is wrong is said at once")
+	assert.NotContains(t, err.Error(), "\n")
+	one := llmsim.Replicas{Engines: []llmsim.Params{llmsim.OPT13B()}}
+	_, err = llmsim.Disaggregated{Prefill: one, Decode: one}.NewMachine()
+	assert.EqualError(t, err, "llmsim: Transfer: Bandwidth is 0 bytes/s: it is above 0, math.Inf(1) for transfers in no time; KVBytes is 0: a token's KV cache has at least one byte")
 }

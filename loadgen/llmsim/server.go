@@ -8,7 +8,8 @@ import (
 var errShut = errors.New("llmsim: the server was closed")
 
 // Server is a simulated Model behind the chat completions of OpenAI's API, in real time: an http.Handler that serves POST
-// /v1/chat/completions, streaming and not, GET /v1/models, and GET /health.
+// /v1/chat/completions, streaming and not, GET /v1/models, and GET /health. Called in a testing/synctest bubble, without a
+// socket, it follows the bubble's clock.
 //
 // The prompt's tokens are the words of the messages, at least one. The output is as long as max_completion_tokens or
 // max_tokens says, which is then the reason why it ends ("length"), or DefaultOutput tokens long ("stop"); its text means

@@ -2,7 +2,6 @@ package llmsim
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,8 +23,8 @@ type Transfer struct {
 
 // validate says what cannot be meant, for prompts of up to so many tokens.
 func (t Transfer) validate(tokens int) error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	var errs []string
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Sprintf(format, args...)) }
 	if !(t.Bandwidth > 0) {
 		bad("Bandwidth is %v bytes/s: it is above 0, math.Inf(1) for transfers in no time", t.Bandwidth)
 	}
@@ -38,10 +37,7 @@ func (t Transfer) validate(tokens int) error {
 	if longest := float64(tokens) * float64(t.KVBytes) / t.Bandwidth; len(errs) == 0 && longest > maxStep.Seconds() {
 		bad("a full KV cache would be on its way for %.3g hours: Bandwidth is in bytes/s, and a transfer takes at most %v", longest/3600, maxStep)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("llmsim: Transfer: %w", err)
-	}
-	return nil
+	return allOf("llmsim: Transfer: ", errs)
 }
 
 // sending is how long so many tokens keep a prefill engine busy with sending them, to the nearest nanosecond.
