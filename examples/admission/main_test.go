@@ -314,6 +314,17 @@ func TestProgram(t *testing.T) {
 	for _, bad := range [][]string{{"--slo", "nonsense"}, {"--shape", "x"}, {"--seeds", "0"}, {"--limit", "-1"}, {"more"}, {"--limit", "Inf"}, {"--plot", "x.txt"}, {"--trace", "missing.csv"}} {
 		require.Equal(t, 2, program(t.Context(), bad, &out, &errs), "%v", bad)
 	}
+	out.Reset()
+	require.Zero(t, program(t.Context(), []string{"--limit", "1.73", "--seeds", "1", "--duration", "1m"}, &out, &errs), errs.String())
+	require.Contains(t, out.String(), "of one run each, which has no interval")
+	for text, want := range map[string]string{ // there is no limit to be found
+		"ttft p95 < 1ms": "admission: ttft p95 < 1ms is missed at 0.0156 requests/s already: no admission control helps there; --slo says another\n",
+		"e2e p95 < 10s":  "admission: the probes do not show up to which rate e2e p95 < 10s is met: it is close to what the engine does without load; --slo says another, --limit the rate\n",
+	} {
+		errs.Reset()
+		require.Equal(t, 1, program(t.Context(), []string{"--slo", text}, &out, &errs))
+		require.Equal(t, want, errs.String())
+	}
 	require.Zero(t, program(t.Context(), []string{"-h"}, &out, &errs))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -38,7 +38,7 @@ func compare(ctx context.Context, o *options, stdout io.Writer) error {
 		{name: "32, and 32 wait", put: fixed(32, 32)},
 		{name: "package admission", put: defend(o.slo)},
 	}
-	fmt.Fprintf(stdout, "%v; %s; goodput limit without control %.2f/s\n\ngoodput, requests/s, at so many times the limit, with 95 %% intervals of %d runs\n%-22s", o.slo, o.source.name, o.limit, o.seeds, "")
+	fmt.Fprintf(stdout, "%v; %s; goodput limit without control %.2f/s\n\ngoodput, requests/s, at so many times the limit, %s\n%-22s", o.slo, o.source.name, o.limit, intervals(o.seeds), "")
 	for _, x := range o.loads {
 		fmt.Fprintf(stdout, "%13.1f", x)
 	}
@@ -63,6 +63,14 @@ func compare(ctx context.Context, o *options, stdout io.Writer) error {
 		return plotted(o, rows)
 	}
 	return nil
+}
+
+// intervals says what stands behind a figure.
+func intervals(runs int) string {
+	if runs == 1 {
+		return "of one run each, which has no interval"
+	}
+	return fmt.Sprintf("with 95 %% intervals of %d runs", runs)
 }
 
 // cell prints a figure, its "±" one column wide as it is seen.
@@ -105,10 +113,16 @@ func search(ctx context.Context, o *options) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if found.State != capacity.Found {
-		return 0, fmt.Errorf("no goodput limit was found: %v; --limit says it", found.State)
+	switch found.State {
+	case capacity.Found:
+		return found.Rate, nil
+	case capacity.NeverMet:
+		return 0, fmt.Errorf("%v is missed at %.3g requests/s already: no admission control helps there; --slo says another", o.slo, found.Hi)
+	case capacity.AtLeast:
+		return 0, fmt.Errorf("%v is still met at %.3g requests/s: there is no goodput limit; --slo says another", o.slo, found.Lo)
+	default:
+		return 0, fmt.Errorf("the probes do not show up to which rate %v is met: it is close to what the engine does without load; --slo says another, --limit the rate", o.slo)
 	}
-	return found.Rate, nil
 }
 
 // attained is the highest rate, within 1 %, at which the SLO holds for a whole trace: one trace is one sample, of which
