@@ -86,7 +86,7 @@ func shared(a, b string) int {
 }
 
 func TestBlocksAreSharedText(t *testing.T) {
-	tr, err := OpenTrace("testdata/mooncake.jsonl")
+	tr, err := OpenTrace("testdata/mooncake.jsonl", WithSaltSeed(1)) // two words at random are the same now and then
 	require.NoError(t, err)
 	r := take(tr.Requests(), 0)
 	for _, q := range r {
@@ -96,9 +96,11 @@ func TestBlocksAreSharedText(t *testing.T) {
 	assert.Equal(t, 512, shared(r[0].Prompt, r[2].Prompt), "46 alone; what follows is of the request alone")
 	assert.Less(t, shared(r[0].Prompt, r[3].Prompt), 3)
 
-	again := take(tr.Requests(), 0)
-	assert.Less(t, shared(r[0].Prompt, again[0].Prompt), 3, "the next pass finds nothing of this one")
-	assert.Equal(t, 1024, shared(again[0].Prompt, again[1].Prompt))
+	tr, err = OpenTrace("testdata/mooncake.jsonl")
+	require.NoError(t, err)
+	one, next := take(tr.Requests(), 0), take(tr.Requests(), 0)
+	assert.Less(t, shared(one[0].Prompt, next[0].Prompt), 3, "the next pass finds nothing of this one")
+	assert.GreaterOrEqual(t, shared(next[0].Prompt, next[1].Prompt), 1024)
 
 	tr, err = OpenTrace("testdata/mooncake.jsonl", WithoutSalt())
 	require.NoError(t, err)
@@ -106,7 +108,7 @@ func TestBlocksAreSharedText(t *testing.T) {
 }
 
 func TestBlocksByWords(t *testing.T) {
-	tr, err := OpenTrace("testdata/mooncake.jsonl", WithTokensPerWord(3))
+	tr, err := OpenTrace("testdata/mooncake.jsonl", WithTokensPerWord(3), WithSaltSeed(1))
 	require.NoError(t, err)
 	r := take(tr.Requests(), 0)
 	assert.Len(t, strings.Fields(r[0].Prompt), 433)
@@ -117,7 +119,7 @@ func TestBlocksByWords(t *testing.T) {
 func TestWithBlockTokens(t *testing.T) {
 	const text = `{"timestamp":0,"input_length":40,"output_length":1,"hash_ids":[1,2,3]}` + "\n" +
 		`{"timestamp":1,"input_length":48,"output_length":1,"hash_ids":[1,2,4]}`
-	r := take(readTrace(t, text, WithBlockTokens(16)).Requests(), 0)
+	r := take(readTrace(t, text, WithBlockTokens(16), WithSaltSeed(1)).Requests(), 0)
 	assert.Equal(t, 32, shared(r[0].Prompt, r[1].Prompt))
 	_, err := ReadTrace("t", strings.NewReader(text), WithBlockTokens(20))
 	require.EqualError(t, err, "t:1: has 3 blocks for 40 input tokens; want at most 2 of 20 tokens each")
