@@ -3,6 +3,7 @@ package admission
 import (
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -88,5 +89,33 @@ func TestExtremes(t *testing.T) {
 				require.Zero(t, st.Waiting, "nothing is in flight, and somebody waits")
 			}
 		}
+	}
+}
+
+// TestATenantForEachRequest: who calls itself otherwise each time, while others wait all the time, costs neither memory nor time.
+func TestATenantForEachRequest(t *testing.T) {
+	var q Queue
+	for i := range 300_000 {
+		q.Push(&Item{Tenant: strconv.Itoa(i), Tokens: 1000})
+		if q.Len() > 10 {
+			q.Pop()
+		}
+	}
+	require.Equal(t, 10, q.Len())
+	require.Less(t, len(q.levels[0].fair.all), 2*mostIdle+3000)
+}
+
+// TestStepsOfManyTokens: an objective on itl is held against any number of tokens at once.
+func TestStepsOfManyTokens(t *testing.T) {
+	for _, c := range []struct {
+		gap  float64
+		n    int
+		slow bool
+	}{{1, 1, false}, {1.000000001, 1, true}, {2, 2, false}, {2.000000001, 2, true}, {0, 1, false}, {5, math.MaxInt, false}, {5, 1 << 33, false}} {
+		s := scheduler(t, Config{SLO: slo.MustParse("itl p95 < 1s")})
+		x := s.Arrive(at(0), one(Request{}))
+		s.Tokens(at(1), x, 1)
+		s.Tokens(at(1).Add(time.Duration(math.Round(c.gap*1e9))), x, c.n)
+		require.Equal(t, c.slow, x.slow, "%v", c)
 	}
 }

@@ -1,11 +1,15 @@
 package admission
 
-import "container/heap"
+import (
+	"container/heap"
+	"maps"
+)
 
 // FairShare says whose turn it is: that of the active tenant who has had least, in tokens over its weight. It is the virtual
 // token counter of Sheng et al., Fairness in Serving Large Language Models, OSDI 2024, algorithm 2: a tenant that becomes
 // active again is lifted to the least counter of the active ones, so that nobody saves up for a burst while idle; and between
-// two tenants that are active all the time what they had differs by no more than two of the greatest requests.
+// two tenants that are active all the time what they had differs by no more than two of the greatest requests. What idle
+// tenants had is forgotten where there are more than 65,536 of them.
 //
 // The zero FairShare has no tenants. It is a state machine and belongs to one goroutine.
 type FairShare struct {
@@ -13,7 +17,11 @@ type FairShare struct {
 	active shareHeap
 	floor  float64 // the least counter of the active ones, when it was last known
 	seq    uint64
+	scan   int // so many tenants, and the idle ones are looked through
 }
+
+// mostIdle is how many idle tenants are remembered for what they had. Where there are more, names come that never come again.
+const mostIdle = 1 << 16
 
 type share struct {
 	tenant string
@@ -62,18 +70,23 @@ func (f *FairShare) Deactivate(tenant string) {
 	}
 	f.floor = f.active[0].had
 	heap.Remove(&f.active, s.index)
-	if len(f.all) > 2*len(f.active)+1024 {
+	if len(f.all) > f.scan {
 		f.forget()
 	}
 }
 
-// forget forgets the idle tenants whose counter says nothing any more: they would be lifted to the floor.
+// forget forgets the idle tenants whose counter says nothing any more, because they would be lifted to the floor; or all of
+// them, where they are too many. It comes again when there are twice as many as are left.
 func (f *FairShare) forget() {
-	for name, s := range f.all {
-		if s.index < 0 && s.had <= f.floor {
-			delete(f.all, name)
-		}
+	f.forgetWhere(func(s *share) bool { return s.had <= f.floor })
+	if len(f.all)-len(f.active) > mostIdle {
+		f.forgetWhere(func(*share) bool { return true })
 	}
+	f.scan = max(2*len(f.all), 1024)
+}
+
+func (f *FairShare) forgetWhere(idle func(*share) bool) {
+	maps.DeleteFunc(f.all, func(_ string, s *share) bool { return s.index < 0 && idle(s) })
 }
 
 // Charge counts what a tenant was given, in tokens.

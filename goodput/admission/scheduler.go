@@ -399,7 +399,7 @@ func (s *Scheduler) Tokens(now time.Time, t *Ticket, n int) {
 	t.last = now
 	s.pace.Observe(now, gap, n)
 	for _, r := range t.class.rules {
-		if r.metric == slo.ITL && gap > r.threshold.Duration(0)*time.Duration(n) {
+		if r.metric == slo.ITL && gap > 0 && (gap-1)/time.Duration(n) >= r.threshold.Duration(0) { // gap > limit·n, which can be too great
 			t.slow = true
 		}
 	}
