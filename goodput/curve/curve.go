@@ -147,8 +147,8 @@ func (c *Curve) read(loads []load) {
 	c.Falls = c.falls(loads)
 	for _, l := range loads {
 		if l.at == c.Raw.Load && l.failed() > mostFailed {
-			c.Warnings = append(c.Warnings, fmt.Errorf("%w: at load %s %s requests/s, of which %s failed; at no load did more than %s succeed", ErrFailed,
-				c.Axis.Text(l.at), figure.Number(c.Raw.Value), figure.Share(l.failed()), figure.Number(c.Succeeded.Value)))
+			c.Warnings = append(c.Warnings, fmt.Errorf("%w: at load %s %s requests/s, of which %s failed; at no load did more than %s succeed%s", ErrFailed,
+				c.Axis.Text(l.at), figure.Number(c.Raw.Value), figure.Share(l.failed()), figure.Number(c.Succeeded.Value), l.failure()))
 		}
 	}
 }
@@ -196,6 +196,18 @@ const mostFailed = 0.05
 // failed is the share of the throughput that did not succeed: timeouts and refusals are throughput, by the definitions. NaN where
 // there is none.
 func (l load) failed() float64 { return 1 - l.rate(success)/l.rate(throughput) }
+
+// failure is what was said of one request that failed; "" where nothing was.
+func (l load) failure() string {
+	for _, r := range l.reports {
+		for _, w := range r.Worst {
+			if w.Outcome != goodput.Success && w.Detail != "" {
+				return "; for one, " + w.Outcome.String() + ": " + figure.Clean(w.Detail, 200)
+			}
+		}
+	}
+	return ""
+}
 
 // rate is the mean of a rate over the replicates; NaN where one has none.
 func (l load) rate(f flow) (mean float64) {

@@ -226,7 +226,7 @@ func TestTimeoutsInTheRawLimit(t *testing.T) {
 			r := goodput.Record{Start: time.Unix(0, 0).Add(time.Duration(i) * time.Second / time.Duration(rate)), End: 100 * time.Millisecond, Outcome: goodput.Success}
 			switch {
 			case i%rate >= served:
-				r.Outcome, r.End = goodput.Timeout, 2*time.Second
+				r.Outcome, r.End, r.Detail = goodput.Timeout, 2*time.Second, "no answer\nin 2s"
 			case rate > served: // the others wait
 				r.End = 1900 * time.Millisecond
 			}
@@ -242,6 +242,7 @@ func TestTimeoutsInTheRawLimit(t *testing.T) {
 	require.Len(t, c.Warnings, 1)
 	require.ErrorIs(t, c.Warnings[0], ErrFailed)
 	assert.Contains(t, c.Warnings[0].Error(), "of which 40.0% failed")
+	assert.Regexp(t, `succeed; for one, timeout: no answer.in 2s$`, c.Warnings[0].Error())
 	assert.Contains(t, c.String(), "Success limit  5")
 	assert.False(t, c.RawRises, "what rises has failed")
 	assert.NotContains(t, c.String(), "Raw limit      at least")
