@@ -6,8 +6,8 @@
 //	go run ./examples/admission --slo 'ttft p90 < 4s, tpot p90 < 100ms' --shape code --seeds 5
 //	go run ./examples/admission --trace AzureLLMInferenceTrace_conv.csv --seeds 20 --plot admission.svg
 //
-// A trace comes with the arrivals that it has, speeded up or slowed down to the load that is wanted. All policies see the same requests at the same instants. What is refused is not good: it counts in the load and not in the
-// goodput. The exit status is 0, 2 for options that cannot be meant, 1 for any other error.
+// A trace comes with the arrivals that it has, speeded up or slowed down to the load that is wanted. All policies see the same
+// requests at the same instants. What is refused is not good: it counts in the load and not in the goodput. The exit status is 0, 2 for options that cannot be meant, 1 for any other error.
 package main
 
 import (

@@ -130,8 +130,8 @@ func parse(args []string, help io.Writer) (o options, err error) {
 		if o.load.trace, err = workload.OpenTrace(*trace, workload.WithoutText()); err != nil {
 			return o, err
 		}
-		if o.load.trace.Len() < 2 {
-			return o, fmt.Errorf("%s has one request, and no rate", *trace)
+		if o.load.trace.Span() <= 0 {
+			return o, fmt.Errorf("%s has requests at one instant alone, and no rate", *trace)
 		}
 	}
 	return o, nil

@@ -136,6 +136,14 @@ func TestTrace(t *testing.T) {
 	}
 	require.Equal(t, 3000, n)
 	require.InEpsilon(t, 5, float64(n)/last.Seconds(), 1e-6, "at the rate that was asked for")
+
+	const row = "2023-11-16 18:00:00.0000000,100,10\n"
+	for _, rows := range []string{row, row + row} {
+		require.NoError(t, os.WriteFile(name, []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n"+rows), 0o600))
+		errs.Reset()
+		require.Equal(t, 2, program(t.Context(), []string{"--trace", name}, &out, &errs))
+		require.Contains(t, errs.String(), "has requests at one instant alone, and no rate")
+	}
 }
 
 func TestSentence(t *testing.T) {

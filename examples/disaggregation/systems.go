@@ -82,18 +82,9 @@ func (l load) plan(o slo.SLO, seed uint64) (loadgen.Plan, error) {
 // arrivals are those of the load at a rate, requests/s.
 func (l load) arrivals(rate float64, seed uint64) loadgen.Arrivals {
 	if l.trace != nil {
-		return l.trace.Arrivals(rate / traceRate(l.trace))
+		return l.trace.Arrivals(rate * l.trace.Span().Seconds() / float64(l.trace.Len()))
 	}
 	return loadgen.Poisson{Rate: rate, Seed: seed}
-}
-
-// traceRate is the rate of a trace at its own speed.
-func traceRate(t *workload.Trace) float64 {
-	var last time.Duration
-	for at := range t.Arrivals(1).Times() {
-		last = at
-	}
-	return float64(t.Len()) / last.Seconds()
 }
 
 // limit is a goodput limit in requests/s per GPU.

@@ -129,8 +129,8 @@ func (e *Engine) Cancel(now time.Duration, id uint64) bool {
 	return true
 }
 
-// Next is the instant at which the step under way, or the one that begins now, ends: the next at which there is something to Advance to. It is false
-// when the engine is idle. Submit and Cancel can change it.
+// Next is the instant at which the step under way, or the one that begins now, ends: the next at which there is something to
+// Advance to. It is false when the engine is idle. Submit and Cancel can change it.
 func (e *Engine) Next() (at time.Duration, ok bool) {
 	if e.stepping {
 		return e.end, true
