@@ -121,8 +121,12 @@ func (p EarliestDeadline) Plan(s *Step) {
 			}
 		}
 		r := s.ranks[first]
-		if r.late(s) { // because of those before it
-			s.ranks[first].class = hopeless
+		if r.late(s) { // because of those before it; others can be so, too
+			for i := range s.ranks {
+				if s.ranks[i].late(s) {
+					s.ranks[i].class = hopeless
+				}
+			}
 			continue
 		}
 		n := min(r.q.Remaining(), s.Budget())
