@@ -3,6 +3,8 @@ package loadgen
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -21,6 +23,7 @@ var (
 	ErrBehind      = errors.New("requests that were due were never offered")
 	ErrSessions    = errors.New("sessions ended before their last turn")
 	ErrProgress    = errors.New("Plan.Progress failed, and was not called again")
+	ErrTimeout     = errors.New("requests timed out before they were late")
 )
 
 // Errors of a run that was carried out in part, for errors.Is. ErrRecordsFile is only a warning where the writer was too
@@ -35,7 +38,8 @@ var errAbandoned = errors.New("the runner ended while requests were in flight")
 // Result is what a run found.
 type Result struct {
 	// Report has the client's health in it, and the run's warnings beside those of package goodput: ErrCut, ErrInWarmup,
-	// ErrInputTokens, ErrShortWarmup, ErrTransient, ErrRampUp, ErrArrivals, ErrBehind, ErrSessions, ErrProgress.
+	// ErrInputTokens, ErrShortWarmup, ErrTransient, ErrRampUp, ErrArrivals, ErrBehind, ErrSessions, ErrProgress,
+	// ErrTimeout.
 	Report *goodput.Report
 	// Cut is why the run was cut off before its plan was carried out: the cause of its context. nil: it was not.
 	Cut error
@@ -126,7 +130,29 @@ func (t *tally) warnings(b *Book, r *goodput.Report) (ws []error) {
 	if b.ticks.err != nil {
 		ws = append(ws, progressWarning(b.ticks.err))
 	}
+	if o, ok := t.plan.beyondTimeout(); ok && r.Outcomes[goodput.Timeout] > 0 {
+		warn(ErrTimeout, "Timeout is %v, and %v would have let them take longer", t.plan.Timeout, o)
+	}
 	return ws
+}
+
+// beyondTimeout is an objective whose threshold a request cannot reach before it times out, and whether there is one.
+func (p *Plan) beyondTimeout() (slo.Objective, bool) {
+	slos := []slo.SLO{p.SLO}
+	for _, class := range slices.Sorted(maps.Keys(p.Classes)) {
+		slos = append(slos, p.Classes[class])
+	}
+	for _, s := range slos {
+		for _, o := range s.Objectives {
+			switch o.Metric {
+			case slo.TTFT, slo.TTFO, slo.E2E, slo.ServiceTTFT, slo.ServiceE2E:
+				if o.Threshold.Limit > p.Timeout.Seconds() {
+					return o, true
+				}
+			}
+		}
+	}
+	return slo.Objective{}, false
 }
 
 func progressWarning(err error) error { return fmt.Errorf("%w: %s", ErrProgress, clean(err.Error())) }

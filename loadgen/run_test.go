@@ -509,3 +509,29 @@ func (f failing) Write(b []byte) (int, error) {
 	f.t.Errorf("%d bytes were written", len(b))
 	return len(b), nil
 }
+
+// A threshold that no request can reach before it times out is said, where one timed out.
+func TestTimeoutBeforeThreshold(t *testing.T) {
+	for text, warned := range map[string]bool{"e2e p90 < 30m": true, "ttft p90 < 1s, e2e p90 < 30m + 1ms/token": true, "e2e p90 < 1m": false, "tpot p90 < 30m": false} {
+		synctest.Test(t, func(t *testing.T) {
+			res, err := Run(t.Context(), TargetFunc(func(ctx context.Context, _ *Request, tr *Trace) error {
+				tr.Token(1)
+				tr.Token(1)
+				<-ctx.Done()
+				return ctx.Err()
+			}), Plan{SLO: slo.MustParse(text), Arrivals: Constant{Rate: 1}, Requests: 3, Timeout: time.Minute})
+			require.NoError(t, err)
+			if warned {
+				warning(t, res, ErrTimeout, "Timeout is 1m0s, and e2e p90 < 1800s")
+			} else {
+				noWarning(t, res, ErrTimeout)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		res, err := Run(t.Context(), TargetFunc(func(context.Context, *Request, *Trace) error { return nil }),
+			Plan{SLO: slo.MustParse("e2e p90 < 30m"), Arrivals: Constant{Rate: 1}, Requests: 3, Timeout: time.Minute})
+		require.NoError(t, err)
+		noWarning(t, res, ErrTimeout)
+	})
+}
