@@ -55,6 +55,9 @@
 // Duration that is long enough for the system: at 90 % of its capacity a queue forgets its state only after hundreds of
 // service times, and a probe has to be as long as a hundred of those stretches.
 //
+// One line goes through all that is near. Where hardly anything is bad at many rates and everything a few per cent beyond, it is
+// too flat, and the limit too high: then ErrSamples is among the warnings.
+//
 // Where the interval is wider than a fifth of the limit (curve.WidestInterval), a limit's text shows it in place of the one figure, and
 // Recommended is never more than its lower bound.
 //

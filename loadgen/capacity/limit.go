@@ -30,6 +30,7 @@ var (
 	ErrClient      = errors.New("the client was not sound: its limit, and not the server's")
 	ErrNoWarmup    = errors.New("probes without a warm-up begin with an idle system, which flatters it")
 	ErrPrecision   = errors.New("the interval is wider than was asked for")
+	ErrSamples     = errors.New("the limit lies far above rates whose samples missed the SLO: look at the probes")
 )
 
 // Limit is a goodput limit: what Search found.
@@ -135,6 +136,9 @@ func (l *Limit) warnings(s *search, b bracket) {
 			break
 		}
 	}
+	if at, ok := l.missedBelow(); ok {
+		warn(ErrSamples, "from %s/s on they did, and the limit is %s/s", figure.Number(at), figure.Number(l.Rate))
+	}
 	half := (l.Hi - l.Lo) / 2
 	switch below := l.Lo > 0; {
 	case l.State != Found || half <= s.precision*l.Rate:
@@ -147,6 +151,25 @@ func (l *Limit) warnings(s *search, b bracket) {
 	default:
 		warn(ErrPrecision, "± %s where %s was asked for, after %d probes: give them a longer Duration, or more of them", figure.Share(half/l.Rate), figure.Percent(s.precision), len(s.probes))
 	}
+}
+
+// farBelow is the share of the limit below which no sample is to miss the SLO with none in between that meets it.
+const farBelow = 0.9
+
+// missedBelow is the lowest rate from which on no sample up to the limit meets the SLO, where that is far below the limit.
+func (l *Limit) missedBelow() (rate float64, ok bool) {
+	for _, p := range sorted(l.Probes) {
+		switch {
+		case l.State != Found || p.Rate > l.Rate:
+			return rate, ok
+		case p.ClientLimited():
+		case p.holds():
+			ok = false
+		case !ok && p.Rate < farBelow*l.Rate:
+			rate, ok = p.Rate, true
+		}
+	}
+	return rate, ok
 }
 
 // Curve is the load-latency curve through the probes.

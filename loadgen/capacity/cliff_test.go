@@ -1,0 +1,78 @@
+package capacity
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/llmsim"
+	"github.com/goodputkit/goodputkit/loadgen/workload"
+	"github.com/goodputkit/goodputkit/slo"
+)
+
+// Four engines that compute prompts first meet a TTFT up to a cliff at 7.8 to 8 requests/s, as a bisection of the samples has it
+// (examples/disaggregation); below it 0.7 % of the prompts are too long at any rate. What a search says is not far from there, or
+// warns.
+func TestSearchOfACliff(t *testing.T) {
+	if raceEnabled {
+		t.Skip("millions of events")
+	}
+	gpu := llmsim.OPT13B()
+	gpu.Policy = llmsim.PrefillFirst{}
+	model := llmsim.Replicas{Engines: slices.Repeat([]llmsim.Params{gpu}, 4), Router: llmsim.LeastTTFT{}}
+	requests, err := workload.NewSynthetic(workload.AzureConversation(), workload.WithSeed(2), workload.WithSaltSeed(2), workload.WithoutText())
+	require.NoError(t, err)
+	l, err := Search(t.Context(), llmsim.Runner(model), loadgen.Plan{
+		SLO: slo.MustParse("ttft p90 < 1s, tpot p90 < 200ms"), Workload: requests.Requests(),
+		Warmup: time.Minute, Duration: 20 * time.Minute, Drain: time.Minute, Seed: 2,
+	}, WithStart(4))
+	require.NoError(t, err)
+	t.Log(l)
+	require.Equal(t, Found, l.State)
+	require.True(t, l.Lo <= 7.9 && l.Hi >= 7.9)
+	if l.Rate > 1.1*7.9 {
+		require.Condition(t, func() bool {
+			return slices.ContainsFunc(l.Warnings, func(w error) bool { return errors.Is(w, ErrSamples) })
+		})
+		require.LessOrEqual(t, l.Recommended, 7.9)
+	}
+}
+
+func TestSamplesBelowTheLimit(t *testing.T) {
+	probe := func(rate float64, holds bool) *Probe {
+		a := goodput.NewAccumulator(slo.MustParse("e2e p90 < 1s"))
+		end := time.Millisecond
+		if !holds {
+			end = 2 * time.Second
+		}
+		for range 100 {
+			a.Observe(&goodput.Record{Start: time.Unix(0, 0), End: end, Outcome: goodput.Success})
+		}
+		return &Probe{Rate: rate, Report: a.Report()}
+	}
+	for name, c := range map[string]struct {
+		state  State
+		probes []*Probe
+		from   float64
+	}{
+		"two below, out of order":      {Found, []*Probe{probe(8.5, false), probe(4, true), probe(8, false), probe(12.5, false)}, 8},
+		"one that meets it in between": {Found, []*Probe{probe(8, false), probe(9, true)}, 0},
+		"another after that":           {Found, []*Probe{probe(7, false), probe(8, true), probe(10, false)}, 10},
+		"near the limit":               {Found, []*Probe{probe(8, true), probe(11.5, false)}, 0},
+		"above it":                     {Found, []*Probe{probe(8, true), probe(13, false)}, 0},
+		"nothing found":                {Unknown, []*Probe{probe(8, false)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, ok := (&Limit{State: c.state, Rate: 12, Probes: c.probes}).missedBelow()
+			require.Equal(t, c.from > 0, ok)
+			if ok {
+				require.Equal(t, c.from, from)
+			}
+		})
+	}
+}
