@@ -32,7 +32,7 @@ func TestPlansAtTheirLimits(t *testing.T) {
 		"nothing ever comes":              {Arrivals: Replay{}},
 		"phases":                          {Arrivals: Constant{Rate: 100}, Warmup: time.Second, Duration: time.Second, Cooldown: time.Second, Timeout: 100 * ms, Drain: time.Second},
 	} {
-		for _, cut := range []time.Duration{0, 1, 500 * ms, 1500 * ms, 2500 * ms, 3050 * ms, time.Hour} {
+		for _, cut := range []time.Duration{1, 500 * ms, 1500 * ms, 2500 * ms, 3050 * ms, time.Hour} {
 			t.Run(fmt.Sprint(name, ", cut at ", cut), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
