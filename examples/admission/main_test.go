@@ -72,9 +72,8 @@ func (c scenario) measured(t *testing.T, x float64, n int, put func(*system) err
 //
 // Twice beyond it, it is nine tenths of its peak where that is a question: in tokens, on the lengths of the conversation
 // trace, where the engine is full at twice the limit. In requests it goes on rising there, to three times the limit, because
-// of more requests more are short, and the short are in time: of prompts above 2,734 tokens 43 % are served at twice the
-// limit and 21 % at three times, of those up to 400 tokens 85 and 73 %. Who treats all lengths alike has the nine
-// tenths in requests, too, and less goodput under each load.
+// of more requests more are short, and the short are in time (TestLongPromptsAreRefusedFirst). Who treats all lengths alike has the
+// nine tenths in requests, too, and less goodput under each load.
 //
 // On the lengths of the code trace the engine is full at three times the limit and not at twice. Nine tenths of the peak are
 // then more than what is offered at twice the limit, so that nobody could have them; it is seven eighths of what is offered.

@@ -14,8 +14,8 @@ import (
 )
 
 // pool sends requests over HTTP/1.1, each on a connection that it has to itself: the one that became idle last, else a new
-// one, unless another becomes idle before that is open. So does http.Transport, which takes a tenth of what a short request
-// costs for it, and sends some requests again. A pool repeats nothing.
+// one, unless another becomes idle before that is open. So does http.Transport, which takes longer for it, and sends
+// some requests again. A pool repeats nothing.
 type pool struct {
 	transport *http.Transport // opens the connections
 	keeps     bool            // what has served a request, for another one
