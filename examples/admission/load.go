@@ -69,7 +69,7 @@ func openTrace(file string, pieces int) (*source, error) {
 
 // speed is how much faster than it was a trace has to come for so many requests/s in the mean.
 func (s *source) speed(rate float64) float64 {
-	return rate * s.trace.Span().Seconds() / float64(s.trace.Len()-1)
+	return rate / s.trace.Rate()
 }
 
 // load is what comes at a mean rate, in requests/s. Seeds count from 1.

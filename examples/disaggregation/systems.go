@@ -82,7 +82,7 @@ func (l load) plan(o slo.SLO, seed uint64) (loadgen.Plan, error) {
 // arrivals are those of the load at a rate, requests/s.
 func (l load) arrivals(rate float64, seed uint64) loadgen.Arrivals {
 	if l.trace != nil {
-		return l.trace.Arrivals(rate * l.trace.Span().Seconds() / float64(l.trace.Len()))
+		return l.trace.Arrivals(rate / l.trace.Rate())
 	}
 	return loadgen.Poisson{Rate: rate, Seed: seed}
 }

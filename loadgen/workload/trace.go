@@ -85,6 +85,10 @@ func (t *Trace) Len() int { return len(t.entries) }
 // Span is the time from the first to the last arrival.
 func (t *Trace) Span() time.Duration { return t.entries[len(t.entries)-1].At - t.entries[0].At }
 
+// Rate is the mean rate of the trace as it was, in requests/s: its gaps over its span. It is +Inf where all requests come at one
+// instant, NaN where there is one.
+func (t *Trace) Rate() float64 { return float64(len(t.entries)-1) / t.Span().Seconds() }
+
 // Entries is the entries in order. Their Blocks are not to be changed.
 func (t *Trace) Entries() iter.Seq[Entry] { return slices.Values(t.entries) }
 

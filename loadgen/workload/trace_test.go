@@ -107,6 +107,21 @@ func TestBlocksAreSharedText(t *testing.T) {
 	assert.Equal(t, take(tr.Requests(), 0), take(tr.Requests(), 0))
 }
 
+func TestRateOfTrace(t *testing.T) {
+	at := func(all ...time.Duration) *Trace {
+		var entries []Entry
+		for _, d := range all {
+			entries = append(entries, Entry{At: d, InputTokens: 1, OutputTokens: 1})
+		}
+		tr, err := NewTrace("mine", entries)
+		require.NoError(t, err)
+		return tr
+	}
+	require.Equal(t, 1.5, at(5*time.Second, 6*time.Second, 6*time.Second, 7*time.Second).Rate())
+	require.True(t, math.IsInf(at(time.Second, time.Second).Rate(), 1))
+	require.True(t, math.IsNaN(at(time.Second).Rate()))
+}
+
 func TestBlocksByWords(t *testing.T) {
 	tr, err := OpenTrace("testdata/mooncake.jsonl", WithTokensPerWord(3), WithSaltSeed(1))
 	require.NoError(t, err)
