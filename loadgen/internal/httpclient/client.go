@@ -46,7 +46,9 @@ func New(o Options) *Client {
 			again.MaxIdleConnsPerHost = -1
 			rt.again = again
 		} else {
-			rt.first, rt.again = newPool(d.dial, d.dialTLS, true), newPool(d.dialNew, d.dialTLSNew, false)
+			first := newPool(d.dial, d.dialTLS, true)
+			first.ahead = d.take
+			rt.first, rt.again = first, newPool(d.dialNew, d.dialTLSNew, false)
 		}
 	} else {
 		c.http = *o.Client

@@ -301,6 +301,27 @@ func TestConnect(t *testing.T) {
 	}
 }
 
+// TestConnectedAheadOpensNoMore: what was opened ahead is ready at once, so that no request opens another one while it waits.
+func TestConnectedAheadOpensNoMore(t *testing.T) {
+	srv, conns := server(t, (*httptest.Server).Start, hello)
+	for i := range int32(50) {
+		c := client(t, Options{})
+		require.NoError(t, c.Connect(t.Context(), must(srv.URL), 4))
+		require.Eventually(t, func() bool { return conns.Load() == 4*(i+1) }, time.Minute, time.Millisecond)
+		n := run(t, target(c, http.MethodPost, srv.URL, "x"), 20, 4)
+		require.EqualValues(t, 20, n.Reused)
+		require.EqualValues(t, 4*(i+1), conns.Load())
+		c.CloseIdleConnections()
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for host, want := range map[string]string{"h": "h:80", "h:": "h:80", "h:81": "h:81", "[::1]": "[::1]:80", "[::1]:": "[::1]:80", "[::1]:81": "[::1]:81"} {
+		assert.Equal(t, want, address("http", host), host)
+	}
+	assert.Equal(t, "h:443", address("https", "h"))
+}
+
 func TestConnectRefuses(t *testing.T) {
 	srv, conns := server(t, (*httptest.Server).Start, hello)
 	require.ErrorIs(t, New(Options{Client: srv.Client()}).Connect(t.Context(), must(srv.URL), 1), ErrCallersClient)

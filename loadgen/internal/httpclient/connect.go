@@ -58,7 +58,7 @@ func (d *dialer) shared(ctx context.Context, scheme, network, addr string, dial 
 			return nil, err
 		}
 	}
-	if c = d.take(scheme + " " + addr); c == nil {
+	if c = d.take(scheme, addr); c == nil {
 		c, err = dial(ctx, network, addr)
 	}
 	if err == nil && d.sharing != nil {
@@ -125,8 +125,9 @@ func isAhead(c net.Conn) bool {
 	return ok
 }
 
-// take is the connection that was opened last, which is the likeliest to live.
-func (d *dialer) take(key string) net.Conn {
+// take is the connection that was opened ahead last, which is the likeliest to live; nil: there is none.
+func (d *dialer) take(scheme, addr string) net.Conn {
+	key := scheme + " " + addr
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := d.ahead[key]
@@ -176,14 +177,7 @@ func (c *Client) Connect(ctx context.Context, u *url.URL, n int) error {
 			return errors.New("the host's name has to be written in ASCII (xn--…)")
 		}
 	}
-	port := u.Port()
-	if port == "" {
-		port = "80"
-		if u.Scheme == "https" {
-			port = "443"
-		}
-	}
-	addr := net.JoinHostPort(u.Hostname(), port)
+	addr := address(u.Scheme, u.Host)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	places := make(chan struct{}, connecting)

@@ -17,8 +17,9 @@ import (
 // one, unless another becomes idle before that is open. So does http.Transport, which takes longer for it, and sends
 // some requests again. A pool repeats nothing.
 type pool struct {
-	transport *http.Transport // opens the connections
-	keeps     bool            // what has served a request, for another one
+	transport *http.Transport                    // opens the connections
+	keeps     bool                               // what has served a request, for another one
+	ahead     func(scheme, addr string) net.Conn // one that was opened ahead, or nil; nil: there are none
 
 	mu      sync.Mutex
 	origins map[origin]*connections
@@ -69,14 +70,18 @@ const (
 	mostIdle   = 3
 )
 
-// dialed is where the context in which a connection is opened has room for it.
+// dialed is where the context in which a connection is opened has room for it, or has the one that there is.
 type dialed struct{}
 
 func newPool(dial, dialTLS dialFunc, keeps bool) *pool {
 	noted := func(dial dialFunc) dialFunc {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
+			to, ok := ctx.Value(dialed{}).(*net.Conn)
+			if ok && *to != nil {
+				return *to, nil
+			}
 			c, err := dial(ctx, network, addr)
-			if to, ok := ctx.Value(dialed{}).(*net.Conn); ok {
+			if ok {
 				*to = c
 			}
 			return c, err
@@ -160,6 +165,12 @@ func (p *pool) take(ctx context.Context, to origin) (*conn, error) {
 			return c, nil
 		}
 	}
+	if p.ahead != nil {
+		if c := p.ahead(to.scheme, address(to.scheme, to.host)); c != nil {
+			p.mu.Unlock()
+			return p.open(ctx, to, c)
+		}
+	}
 	w := &wanted{to: to, got: make(chan found, 1)}
 	w.place = cs.waiting.PushBack(w)
 	opening, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -170,7 +181,7 @@ func (p *pool) take(ctx context.Context, to origin) (*conn, error) {
 	p.mu.Unlock()
 	go func() {
 		defer stop()
-		c, err := p.open(opening, to)
+		c, err := p.open(opening, to, nil)
 		if !p.opened(w, found{c, err}) && err == nil {
 			c.free()
 		}
@@ -195,15 +206,11 @@ func (p *pool) wait(ctx context.Context, w *wanted) (*conn, error) {
 	}
 }
 
-// open opens a connection.
-func (p *pool) open(ctx context.Context, to origin) (*conn, error) {
-	c := &conn{pool: p, to: to}
-	addr := to.host
-	if i := strings.LastIndexByte(addr, ':'); i < 0 || addr[len(addr)-1] == ']' {
-		addr += ":" // the scheme's port
-	}
+// open opens a connection, on top of given where that is not nil.
+func (p *pool) open(ctx context.Context, to origin, given net.Conn) (*conn, error) {
+	c := &conn{pool: p, to: to, net: given}
 	var err error
-	if c.ClientConn, err = p.transport.NewClientConn(context.WithValue(ctx, dialed{}, &c.net), to.scheme, addr); err != nil {
+	if c.ClientConn, err = p.transport.NewClientConn(context.WithValue(ctx, dialed{}, &c.net), to.scheme, address(to.scheme, to.host)); err != nil {
 		return nil, err
 	}
 	if c.reader = stampedOf(c.net); c.reader == nil {
