@@ -20,8 +20,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/goodputkit/goodputkit/goodput/admission"
 	"github.com/goodputkit/goodputkit/loadgen/workload"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -92,6 +94,9 @@ func parse(args []string, help io.Writer) (*options, error) {
 	var err error
 	if o.slo, err = slo.Parse(*text); err != nil {
 		return nil, err
+	}
+	if _, err = admission.NewScheduler(admission.Config{SLO: o.slo}); err != nil { // before an hour of what it is compared with
+		return nil, fmt.Errorf("--slo: %s", strings.TrimPrefix(err.Error(), "admission: Config.SLO: "))
 	}
 	switch {
 	case *trace != "":

@@ -313,6 +313,13 @@ func TestProgram(t *testing.T) {
 	for _, bad := range [][]string{{"--slo", "nonsense"}, {"--shape", "x"}, {"--seeds", "0"}, {"--limit", "-1"}, {"more"}, {"--limit", "Inf"}, {"--plot", "x.txt"}, {"--trace", "missing.csv"}} {
 		require.Equal(t, 2, program(t.Context(), bad, &out, &errs), "%v", bad)
 	}
+	for _, text := range []string{"lag p95 < 1s", "x_watts p95 < 300", "lag p95 < 1s, x_watts p95 < 300"} { // nothing that admission control steers
+		out.Reset()
+		errs.Reset()
+		require.Equal(t, 2, program(t.Context(), []string{"--slo", text}, &out, &errs))
+		require.Equal(t, "admission: --slo: "+text+": none of it is seen here: name an objective on ttft, tpot, e2e or error_rate\n", errs.String())
+		require.Empty(t, out.String(), "it says so before anything else")
+	}
 	out.Reset()
 	require.Zero(t, program(t.Context(), []string{"--limit", "1.73", "--seeds", "1", "--duration", "1m"}, &out, &errs), errs.String())
 	require.Contains(t, out.String(), "of one run each, which has no interval")
