@@ -20,8 +20,9 @@
 // A request is sent at once if four things say that it can be in time and harm nobody, else it waits:
 //
 //   - the engine's own queue is short: the prompts that were admitted and have had no first token yet, its own among them,
-//     take no more than a fifth of its budget for the first token, by a [Line] through those that were seen; and the oldest
-//     of them is not overdue, as it is when the engine's KV cache is full;
+//     take no more than a fifth of its budget for the first token, by a [Line] through those that were seen (or, where the
+//     line's constant alone is as much, no more than a tenth of what that leaves: it is no queue); and the oldest of them
+//     that no later one has passed is not overdue, as it is when the engine's KV cache is full;
 //   - the [Pace] of what runs, the time per token of all of it as of now, is below three quarters of the TPOT that the SLO
 //     allows;
 //   - the tokens in flight ([Cap]) are below the [Limit], which follows the share of SLO violations, with statistical

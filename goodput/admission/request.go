@@ -78,6 +78,7 @@ type Ticket struct {
 	admitted, first, last time.Time
 	before                float64 // prompt tokens pending when it was admitted, its own among them
 	older, newer          *Ticket // while it is pending
+	order                 uint64  // in which it was admitted
 	n, n1                 int     // tokens so far, and with the first
 	out                   int     // by usage
 	spared                bool    // it is predicted to be late, and let through

@@ -31,6 +31,7 @@ type Scheduler struct {
 	input                typical
 	size                 typical
 	pending, pendingLast *Ticket // admitted, no first token yet, oldest first
+	passed               passed
 
 	feedback bool // something has come back
 	closed   bool
@@ -46,6 +47,7 @@ type counters struct {
 
 const (
 	shareAhead = 0.2  // of the budget, that the engine's own queue may take: what waits here can still be put in order
+	shareLeast = 0.1  // of what the line's constant leaves of the budget, that it may take in any case: that constant is no queue
 	sharePace  = 0.75 // of the tpot limit, that the pace may take: each sequence has a pace of its own
 	overdue    = 1.0  // deviations of the line, by which the oldest pending prompt may be overdue
 	deviations = 3.0  // of the line, that a prediction is on the safe side
@@ -193,15 +195,17 @@ func (s *Scheduler) can(now time.Time, t *Ticket) bool {
 		return false
 	}
 	if pending, tokens := s.cap.Pending(); pending > 0 {
-		// A prompt that does not start although the line says so: the engine is full, of what nobody outside of it can count.
-		if head := s.pending; s.line.w > lineEnough && now.Sub(head.admitted).Seconds() > s.line.at(head.before)+overdue*s.line.dev {
+		// A prompt that does not start although the line says so, nor any that came after it: the engine is full, of what nobody
+		// outside of it can count.
+		if head := s.passed.head(now); head != nil && s.line.w > lineEnough &&
+			now.Sub(head.admitted).Seconds() > s.line.at(head.before)+overdue*s.line.dev {
 			return false
 		}
 		first := t.budget.Seconds()
 		if k := t.class.service; k > 0 && (first == 0 || k < first) {
 			first = k
 		}
-		if first > 0 && s.line.at(tokens+t.load.Input) > shareAhead*first {
+		if first > 0 && s.line.at(tokens+t.load.Input) > max(shareAhead*first, s.line.a+shareLeast*(first-s.line.a)) {
 			return false
 		}
 	}
@@ -308,6 +312,7 @@ func (s *Scheduler) invisible(t *Ticket) {
 		s.pending = t
 	}
 	s.pendingLast = t
+	s.passed.started(t)
 }
 
 // admitWaiting admits one that its caller waits for.
@@ -318,6 +323,7 @@ func (s *Scheduler) admitWaiting(now time.Time, t *Ticket) {
 
 // visible takes t out of those that are pending.
 func (s *Scheduler) visible(t *Ticket) {
+	s.passed.gone(t)
 	if t.older != nil {
 		t.older.newer = t.newer
 	} else {
@@ -371,6 +377,7 @@ func (s *Scheduler) FirstToken(now time.Time, t *Ticket) {
 	s.stall.Progress(now)
 	s.cap.Visible(t.load)
 	s.visible(t)
+	s.passed.first(now, t)
 	s.line.Observe(t.before, now.Sub(t.admitted))
 	for _, r := range t.class.rules {
 		switch r.metric {
