@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -344,14 +344,14 @@ func TestAHandlerKeepsItsMeans(t *testing.T) {
 func TestAServerThatIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := judged(t)
-		p := &pipes{make(chan net.Conn), make(chan struct{})}
+		l := memnet.Listen()
 		server := &http.Server{Handler: c.Middleware(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			events(w, token)
 			<-req.Context().Done()
 		}), MiddlewareConfig{})}
-		go func() { _ = server.Serve(p) }()
-		client, end := net.Pipe()
-		p.conns <- end
+		go func() { _ = server.Serve(l) }()
+		client, err := l.Dial(t.Context(), "", "")
+		require.NoError(t, err)
 		go func() { _, _ = client.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")) }()
 		line, err := bufio.NewReader(client).ReadString('\n')
 		require.NoError(t, err)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,25 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/slo"
 )
-
-// pipes is a listener and a dialler in memory, which do not stop a bubble's clock.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-func (p *pipes) Close() error   { close(p.done); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // serve serves h in memory, over HTTP/1, until the test ends; its client ends with it.
 func serve(t *testing.T, h http.Handler) *http.Client {
@@ -44,24 +26,10 @@ func serve(t *testing.T, h http.Handler) *http.Client {
 
 // serveOver serves h over a protocol.
 func serveOver(t *testing.T, h http.Handler, set func(*http.Protocols, bool)) *http.Client {
-	p := &pipes{make(chan net.Conn), make(chan struct{})}
 	protocols := &http.Protocols{}
 	set(protocols, true)
-	server := &http.Server{Handler: h, Protocols: protocols, ErrorLog: log.New(io.Discard, "", 0)}
-	go func() { _ = server.Serve(p) }()
-	transport := &http.Transport{Protocols: protocols, ExpectContinueTimeout: time.Minute, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		client, end := net.Pipe()
-		select {
-		case p.conns <- end:
-			return client, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		require.NoError(t, server.Close())
-	})
+	transport := memnet.Serve(t, &http.Server{Handler: h, Protocols: protocols})
+	transport.Protocols, transport.ExpectContinueTimeout = protocols, time.Minute
 	return &http.Client{Transport: transport}
 }
 

@@ -1,8 +1,6 @@
 package goodputhttp
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
+	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -56,60 +55,9 @@ func (b *books) none(t *testing.T) {
 	require.Empty(t, b.all)
 }
 
-// pipes are a listener and a dialler in memory, which a bubble's clock does not wait for.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-p.done:
-	case <-ctx.Done():
-	}
-	client.Close()
-	server.Close()
-	return nil, net.ErrClosed
-}
-
-// serve serves h in a bubble and gives a transport to it, until the test ends.
+// serve serves h in memory and gives a transport to it, until the test ends.
 func serve(t *testing.T, h http.Handler) *http.Transport {
-	p := newPipes()
-	s := &http.Server{Handler: h, ErrorLog: quiet}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = s.Serve(p)
-	}()
-	tr := &http.Transport{DialContext: p.dial}
-	t.Cleanup(func() {
-		tr.CloseIdleConnections()
-		s.Close()
-		<-done
-	})
-	return tr
+	return memnet.Serve(t, &http.Server{Handler: h})
 }
 
 func newMonitor(t *testing.T, promise string) *monitor.Monitor {

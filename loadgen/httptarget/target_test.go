@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -358,39 +359,8 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 
 // memory is a transport whose server is h.
 func memory(t *testing.T, h http.HandlerFunc) *http.Client {
-	conns := make(chan net.Conn)
-	l := listener{conns, make(chan struct{})}
-	srv := &http.Server{Handler: h}
-	go srv.Serve(l)
-	tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		a, b := net.Pipe()
-		conns <- b
-		return a, nil
-	}}
-	t.Cleanup(func() {
-		tr.CloseIdleConnections()
-		close(l.closed)
-		srv.Close()
-	})
-	return &http.Client{Transport: tr}
+	return &http.Client{Transport: memnet.Serve(t, &http.Server{Handler: h})}
 }
-
-type listener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (l listener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l listener) Close() error   { return nil }
-func (l listener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
 func TestTimes(t *testing.T) {
 	const ms = time.Millisecond

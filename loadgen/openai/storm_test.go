@@ -25,6 +25,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -164,18 +165,18 @@ func TestStorm(t *testing.T) {
 	defer log.SetOutput(os.Stderr)
 	const n = 3000
 	synctest.Test(t, func(t *testing.T) {
-		m := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
+		l := memnet.Listen()
 		client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if strings.HasPrefix(addr, "refused") {
 				return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 			}
-			return m.dial(ctx, network, addr)
+			return l.Dial(ctx, network, addr)
 		}}}
 		s := newStorm(t, n, "http://h", "http://refused", "https://h", client)
 		served := make(chan struct{})
-		go func() { defer close(served); s.serve(m) }()
+		go func() { defer close(served); s.serve(l) }()
 		s.rage(t, n, loadgen.Plan{Arrivals: loadgen.Poisson{Rate: 500}, Timeout: 2 * time.Second}, nil)
-		m.Close()
+		l.Close()
 		<-served
 	})
 }

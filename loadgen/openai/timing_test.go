@@ -3,10 +3,7 @@ package openai
 import (
 	"compress/gzip"
 	"context"
-	"errors"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -17,61 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/loadgen"
 )
 
 const ms = time.Millisecond
 
-// memory is a listener whose connections are pipes, so that HTTP can be spoken within a bubble.
-type memory struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (m *memory) Accept() (net.Conn, error) {
-	select {
-	case c := <-m.conns:
-		return c, nil
-	case <-m.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (m *memory) Close() error {
-	select {
-	case <-m.closed:
-	default:
-		close(m.closed)
-	}
-	return nil
-}
-
-func (m *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
-
-func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case m.conns <- server:
-		return client, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-m.closed:
-		return nil, errors.New("nobody listens")
-	}
-}
-
 // bubble runs f in a bubble with a target whose server is h. What h writes arrives at that instant.
 func bubble(t *testing.T, c Config, h http.HandlerFunc, f func(t *testing.T, tgt *Target)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		m := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
-		srv := &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tr := memnet.Serve(t, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body) // only then does the server see that the client goes away
 			h(w, r)
-		})}
-		go srv.Serve(m)
-		defer srv.Close()
-		tr := &http.Transport{DialContext: m.dial}
+		})})
 		c.BaseURL, c.Client = "http://h"+c.BaseURL, &http.Client{Transport: tr}
 		tgt, err := New(c)
 		require.NoError(t, err)

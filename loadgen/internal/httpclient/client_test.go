@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -109,7 +110,6 @@ func startTLS(h2 bool) func(*httptest.Server) {
 
 func TestPhases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conns := make(chan net.Conn)
 		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			time.Sleep(10 * time.Millisecond)
@@ -118,14 +118,12 @@ func TestPhases(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 			io.WriteString(w, "hello")
 		})}
-		l := &pipes{conns: conns, closed: make(chan struct{})}
+		l := memnet.Listen()
 		go srv.Serve(l)
 		defer srv.Close()
-		c := New(Options{Client: &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		c := New(Options{Client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			time.Sleep(5 * time.Millisecond)
-			a, b := net.Pipe()
-			conns <- b
-			return a, nil
+			return l.Dial(ctx, network, addr)
 		}}}})
 		defer c.CloseIdleConnections()
 		const ms = 0.001
@@ -139,25 +137,6 @@ func TestPhases(t *testing.T) {
 		}, n)
 	})
 }
-
-// pipes is a listener of connections in memory.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
 func TestPhasesOfRealConnections(t *testing.T) {
 	srv, _ := server(t, (*httptest.Server).Start, hello)

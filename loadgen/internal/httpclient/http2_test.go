@@ -15,13 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/loadgen"
 )
 
 // A connection that takes one request at a time has those beside it open others without waiting for it.
 func TestHTTP2FullConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		listener := memnet.Listen()
 		var opened atomic.Int32
 		srv := &http.Server{HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 1}, Protocols: new(http.Protocols), Handler: http.HandlerFunc(
 			func(w http.ResponseWriter, r *http.Request) {
@@ -33,11 +34,9 @@ func TestHTTP2FullConnections(t *testing.T) {
 		serving.Go(func() { srv.Serve(listener) })
 		c := New(Options{HTTP2: true})
 		c.plain.first.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			return c.dialer.shared(ctx, "http", network, addr, func(context.Context, string, string) (net.Conn, error) {
+			return c.dialer.shared(ctx, "http", network, addr, func(ctx context.Context, network, addr string) (net.Conn, error) {
 				opened.Add(1)
-				near, far := net.Pipe()
-				listener.conns <- far
-				return near, nil
+				return listener.Dial(ctx, network, addr)
 			})
 		}
 		to := target(c, http.MethodPost, "http://server/", "x")

@@ -20,12 +20,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/loadgen"
 )
 
 // inMemoryServer serves over pipes: dial opens one once it has waited for as long as its next delay says, or for none.
 type inMemoryServer struct {
-	pipes
+	*memnet.Listener
 	srv    http.Server
 	mu     sync.Mutex
 	delays []time.Duration
@@ -34,7 +35,7 @@ type inMemoryServer struct {
 }
 
 func serveInMemory(h http.HandlerFunc, delays ...time.Duration) *inMemoryServer {
-	s := &inMemoryServer{pipes: pipes{conns: make(chan net.Conn), closed: make(chan struct{})}, delays: delays}
+	s := &inMemoryServer{Listener: memnet.Listen(), delays: delays}
 	s.srv.Handler = h
 	s.srv.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
@@ -44,11 +45,11 @@ func serveInMemory(h http.HandlerFunc, delays ...time.Duration) *inMemoryServer 
 			s.open.Add(-1)
 		}
 	}
-	go s.srv.Serve(&s.pipes)
+	go s.srv.Serve(s)
 	return s
 }
 
-func (s *inMemoryServer) dial(ctx context.Context, _, addr string) (net.Conn, error) {
+func (s *inMemoryServer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	s.mu.Lock()
 	s.addrs = append(s.addrs, addr)
 	var d time.Duration
@@ -61,9 +62,7 @@ func (s *inMemoryServer) dial(ctx context.Context, _, addr string) (net.Conn, er
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	a, b := net.Pipe()
-	s.conns <- b
-	return a, nil
+	return s.Dial(ctx, network, addr)
 }
 
 // pooled is a client whose pool dials the server.
