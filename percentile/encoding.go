@@ -1,21 +1,19 @@
 package percentile
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
+
+	"github.com/goodputkit/goodputkit/internal/wire"
 )
 
 // ErrEncoding is what every error of decoding a [Digest] wraps: the data is
 // damaged, cut short, of another format, or cannot be what a digest wrote.
 var ErrEncoding = errors.New("percentile: not an encoded digest")
 
-func badEncoding(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrEncoding, fmt.Sprintf(format, args...))
-}
+var errTooMany = errors.New("too many values")
 
 // The binary form. Integers are unsigned varints, floats 8 bytes in little
 // endian.
@@ -35,8 +33,6 @@ const (
 	maxEncoded    = 24000 // bytes
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // AppendBinary appends the binary form of the digest to b. It is at most
 // 24 kB, its error is always nil.
 func (d *Digest) AppendBinary(b []byte) ([]byte, error) {
@@ -54,37 +50,33 @@ func (d *Digest) AppendBinary(b []byte) ([]byte, error) {
 
 func (c *Digest) append(b []byte) []byte {
 	start := len(b)
-	b = append(b, encodingMagic...)
-	b = appendFloat(b, c.compression)
-	b = binary.AppendUvarint(b, c.negInf)
-	b = binary.AppendUvarint(b, c.posInf)
-	b = binary.AppendUvarint(b, c.nans)
-	b = appendFloat(b, c.sum.hi)
-	b = appendFloat(b, c.sum.lo)
-	b = binary.AppendUvarint(b, uint64(len(c.list)))
+	w := wire.Encoder(append(b, encodingMagic...))
+	w.Float(c.compression)
+	w.Uvarint(c.negInf)
+	w.Uvarint(c.posInf)
+	w.Uvarint(c.nans)
+	w.Float(c.sum.hi)
+	w.Float(c.sum.lo)
+	w.Uvarint(uint64(len(c.list)))
 	var prev uint64
 	for i, e := range c.list {
 		k := key(e.hi)
-		b = binary.AppendUvarint(b, k-prev)
+		w.Uvarint(k - prev)
 		prev = k
 		n := spanAt(c.list, i).n
 		if e.atom() {
-			b = binary.AppendUvarint(b, (n-1)<<1)
+			w.Uvarint((n - 1) << 1)
 			continue
 		}
-		b = binary.AppendUvarint(b, (n-1)<<1|1)
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(e.mean))
+		w.Uvarint((n-1)<<1 | 1)
+		w.Float32(e.mean)
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+	return append(w[:start], w[start:].Seal()...)
 }
 
 // MarshalBinary returns the binary form of the digest, at most 24 kB.
 // Its error is always nil.
 func (d *Digest) MarshalBinary() ([]byte, error) { return d.AppendBinary(nil) }
-
-func appendFloat(b []byte, x float64) []byte {
-	return binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
-}
 
 // UnmarshalBinary replaces the digest by an encoded one. Its errors wrap
 // [ErrEncoding] and leave the digest as it was. It allocates no more than in
@@ -92,7 +84,7 @@ func appendFloat(b []byte, x float64) []byte {
 func (d *Digest) UnmarshalBinary(data []byte) error {
 	c, err := decode(data)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
 	d.Reset()
 	d.list, d.listed, d.taken, d.sum = c.list, c.listed, c.listed, c.sum
@@ -103,127 +95,63 @@ func (d *Digest) UnmarshalBinary(data []byte) error {
 }
 
 func decode(data []byte) (*Digest, error) {
-	if len(data) < len(encodingMagic)+4 {
-		return nil, badEncoding("%d bytes are too few", len(data))
+	r, err := wire.Open(data, encodingMagic)
+	if err != nil {
+		return nil, err
 	}
-	if string(data[:3]) != encodingMagic[:3] {
-		return nil, badEncoding("it does not begin with %q", encodingMagic[:3])
-	}
-	if data[3] != encodingMagic[3] {
-		return nil, badEncoding("version %d is not known here", data[3])
-	}
-	body := data[:len(data)-4]
-	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[len(body):]) {
-		return nil, badEncoding("the checksum is wrong")
-	}
-	return decodeBody(body[len(encodingMagic):])
-}
-
-func decodeBody(body []byte) (*Digest, error) {
-	r := reader{b: body}
-	d := &Digest{compression: r.float()}
+	d := &Digest{compression: r.Float()}
 	if d.compression != 0 && !(d.compression >= minCompression && d.compression <= maxCompression) {
-		return nil, badEncoding("compression %v", d.compression)
+		return nil, fmt.Errorf("compression %v", d.compression)
 	}
-	d.negInf, d.posInf, d.nans = r.count(), r.count(), r.count()
-	d.sum.hi, d.sum.lo = r.float(), r.float()
-	n := r.uvarint()
-	if r.err == nil && (n > listCap || n > uint64(len(r.b))/2) {
-		return nil, badEncoding("%d centroids in %d bytes", n, len(r.b))
+	for _, n := range []*uint64{&d.negInf, &d.posInf, &d.nans} {
+		*n = r.Count(maxCount-1, errTooMany)
 	}
-	if r.err != nil {
-		return nil, r.err
+	d.sum.hi, d.sum.lo = r.Float(), r.Float()
+	n := r.Uvarint()
+	if r.OK() && (n > listCap || n > uint64(r.Left())/2) {
+		return nil, fmt.Errorf("%d centroids in %d bytes", n, r.Left())
+	}
+	if !r.OK() {
+		return nil, r.Err()
 	}
 	d.list = make([]centroid, 0, n)
 	var k uint64
 	for i := range n {
-		δ, w := r.uvarint(), r.uvarint()
+		δ, w := r.Uvarint(), r.Uvarint()
 		mean := float32(1)
 		if w&1 != 0 {
-			mean = r.float32()
+			mean = r.Float32()
 		}
-		if r.err != nil {
-			return nil, r.err
+		if !r.OK() {
+			return nil, r.Err()
 		}
 		k += δ
 		x := fromKey(k)
 		switch {
 		case k < δ || i > 0 && δ == 0:
-			return nil, badEncoding("values out of order")
+			return nil, errors.New("values out of order")
 		case math.IsNaN(x) || math.IsInf(x, 0):
-			return nil, badEncoding("value %v", x)
+			return nil, fmt.Errorf("value %v", x)
 		case w&1 != 0 && !(mean > 0 && mean <= maxMean):
-			return nil, badEncoding("mean %v", mean)
+			return nil, fmt.Errorf("mean %v", mean)
 		}
 		d.listed += w>>1 + 1
 		if d.listed >= 1<<63 {
-			return nil, badEncoding("too many values")
+			return nil, errTooMany
 		}
 		d.list = append(d.list, centroid{x, d.listed, mean})
 	}
 	switch {
-	case len(r.b) > 0:
-		return nil, badEncoding("%d bytes too many", len(r.b))
+	case r.Left() > 0:
+		return nil, fmt.Errorf("%d bytes too many", r.Left())
 	case d.negInf+d.posInf+d.listed > maxCount:
-		return nil, badEncoding("too many values")
+		return nil, errTooMany
 	case n > 0 && !(d.list[0].atom() && d.list[n-1].atom()):
-		return nil, badEncoding("no minimum or maximum")
+		return nil, errors.New("no minimum or maximum")
 	case n == 0 && d.sum != sum{}:
-		return nil, badEncoding("a sum of nothing")
+		return nil, errors.New("a sum of nothing")
 	}
 	return d, nil
-}
-
-// A reader takes an encoding apart; after an error it returns zeros.
-type reader struct {
-	b   []byte
-	err error
-}
-
-func (r *reader) fail() {
-	r.b = nil
-	if r.err == nil {
-		r.err = badEncoding("cut short")
-	}
-}
-
-func (r *reader) uvarint() uint64 {
-	x, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return x
-}
-
-func (r *reader) count() uint64 {
-	x := r.uvarint()
-	if x >= 1<<62 {
-		r.fail()
-		return 0
-	}
-	return x
-}
-
-func (r *reader) float() float64 {
-	if len(r.b) < 8 {
-		r.fail()
-		return 0
-	}
-	x := math.Float64frombits(binary.LittleEndian.Uint64(r.b))
-	r.b = r.b[8:]
-	return x
-}
-
-func (r *reader) float32() float32 {
-	if len(r.b) < 4 {
-		r.fail()
-		return 0
-	}
-	x := math.Float32frombits(binary.LittleEndian.Uint32(r.b))
-	r.b = r.b[4:]
-	return x
 }
 
 // digestJSON is the JSON form: figures for people and the binary form for

@@ -25,6 +25,11 @@ func (e *Encoder) Float(v float64) {
 	*e = binary.LittleEndian.AppendUint64(*e, math.Float64bits(v))
 }
 
+// Float32 appends 4 bytes.
+func (e *Encoder) Float32(v float32) {
+	*e = binary.LittleEndian.AppendUint32(*e, math.Float32bits(v))
+}
+
 // Bool appends a byte, 0 or 1.
 func (e *Encoder) Bool(b bool) {
 	v := byte(0)
@@ -151,6 +156,17 @@ func (d *Decoder) Float() float64 {
 	}
 	v := math.Float64frombits(binary.LittleEndian.Uint64(d.b))
 	d.b = d.b[8:]
+	return v
+}
+
+// Float32 is 4 bytes.
+func (d *Decoder) Float32() float32 {
+	if len(d.b) < 4 {
+		d.Fail(ErrShort)
+		return 0
+	}
+	v := math.Float32frombits(binary.LittleEndian.Uint32(d.b))
+	d.b = d.b[4:]
 	return v
 }
 

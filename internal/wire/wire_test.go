@@ -10,7 +10,7 @@ import (
 
 // all reads what TestBackAndForth writes.
 func all(d *Decoder) []any {
-	return []any{d.Uvarint(), d.Varint(), d.Float(), d.Bool(), d.Bool(), d.Text(), d.Bytes(), d.Count(7, errTooMany)}
+	return []any{d.Uvarint(), d.Varint(), d.Float(), d.Bool(), d.Bool(), d.Text(), d.Bytes(), d.Float32(), d.Count(7, errTooMany)}
 }
 
 var errTooMany = errors.New("too many")
@@ -24,9 +24,10 @@ func TestBackAndForth(t *testing.T) {
 	e.Bool(false)
 	e.Text("text")
 	e.Bytes([]byte{1, 2})
+	e.Float32(1.5)
 	e.Uvarint(7)
 	d := NewDecoder(e[5:])
-	require.Equal(t, []any{uint64(math.MaxUint64), int64(math.MinInt64), -math.Pi, true, false, "text", []byte{1, 2}, uint64(7)}, all(&d))
+	require.Equal(t, []any{uint64(math.MaxUint64), int64(math.MinInt64), -math.Pi, true, false, "text", []byte{1, 2}, float32(1.5), uint64(7)}, all(&d))
 	require.NoError(t, d.Err())
 	require.Zero(t, d.Left())
 
@@ -35,7 +36,7 @@ func TestBackAndForth(t *testing.T) {
 		d := NewDecoder(e[5 : 5+n])
 		got := all(&d)
 		require.ErrorIs(t, d.Err(), ErrShort)
-		require.Equal(t, uint64(0), got[7])
+		require.Equal(t, uint64(0), got[8])
 		require.Zero(t, d.Left())
 	}
 }
