@@ -136,8 +136,10 @@ func (d *dashboard) latency(p *Plan, o slo.Objective) {
 		}
 		threshold = object{"mode": "absolute", "steps": []object{{"color": below, "value": nil}, {"color": above, "value": limit}}}
 	}
+	// Of the classic buckets, which have an edge on the threshold; or, where a Prometheus keeps native histograms alone, of these.
 	panel := d.add(fmt.Sprintf("%s %s of successes, against %s", o.Metric, o.Percentile, o), unit, threshold,
-		query{fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket%s[%s])))", number(share), name, sel, d.w), fmt.Sprint(o.Percentile)})
+		query{fmt.Sprintf("histogram_quantile(%[1]s, sum by (le) (rate(%[2]s_bucket%[3]s[%[4]s]))) or histogram_quantile(%[1]s, sum(rate(%[2]s%[3]s[%[4]s])))",
+			number(share), name, sel, d.w), fmt.Sprint(o.Percentile)})
 	if o.Metric.Custom() { // whose values can be below 0
 		delete(panel["fieldConfig"].(object)["defaults"].(object), "min")
 	}
