@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/goodputkit/goodputkit/loadgen"
 )
 
 const (
@@ -143,15 +145,17 @@ func readChat(w http.ResponseWriter, req *http.Request) (*chatRequest, bool) {
 	return r, true
 }
 
-// writeError answers with an error body as OpenAI's API has it.
-func writeError(w http.ResponseWriter, status int, message string) {
+func errorBody(status int, message string) map[string]any {
 	kind := "invalid_request_error"
 	if status >= 500 {
 		kind = "server_error"
 	}
-	writeJSON(w, status, map[string]any{"error": map[string]any{
-		"message": message, "type": kind, "param": nil, "code": status,
-	}})
+	return map[string]any{"error": map[string]any{"message": message, "type": kind, "param": nil, "code": status}}
+}
+
+// writeError answers with an error body as OpenAI's API has it.
+func writeError(w http.ResponseWriter, status int, message string) {
+	writeJSON(w, status, errorBody(status, message))
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
@@ -218,6 +222,12 @@ func (c *chat) finish(reason string, usage bool, prompt, output int) {
 			prompt, prompt+output, output)
 	}
 	c.buf = append(c.buf, "data: [DONE]\n\n"...)
+}
+
+// fail appends what ends a stream that cannot be completed: an error in its shape, and the end marker. send sends it.
+func (c *chat) fail(e *loadgen.StatusError) {
+	b, _ := json.Marshal(errorBody(e.Code, e.Detail))
+	c.buf = append(append(append(c.buf, "data: "...), b...), "\n\ndata: [DONE]\n\n"...)
 }
 
 // send writes and flushes what was appended, in one piece.

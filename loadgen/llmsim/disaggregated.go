@@ -283,11 +283,8 @@ func (m *split) prefilled(r *Replica, events []Event) {
 		x.seq, x.from, x.phase = m.seq, r, unclaimed
 		x.job.Prompt, x.job.Computed, x.job.Output, x.job.Deadline = x.prompt+1, x.prompt+1, x.output-1, 0
 		to, err := m.decode.choose(x.job)
-		if err == nil && !to.Fits(x.job) {
-			err = tooLong(x.job, to.p.KVTokens)
-		}
-		if err != nil {
-			panic(err) // the job has been accepted: there is nobody to be told
+		if err != nil { // the job has been accepted: there is nobody to be told
+			panic(&FaultError{Of: "Disaggregated.Decode", Detail: detailOf(err), Err: err})
 		}
 		m.decode.routed++
 		to.take(&x.placed)

@@ -428,7 +428,7 @@ func TestDisaggregatedRefuses(t *testing.T) {
 	d.Decode.Router = nowhere{5}
 	m = machine(t, d)
 	require.NoError(t, m.Submit(0, llmsim.Job{Prompt: 1, Output: 2}))
-	assert.PanicsWithError(t, "llmsim: the router named no engine: router nowhere chose engine 5, and they are 0 to 0", func() { empty(m) })
+	assert.PanicsWithError(t, "llmsim: Disaggregated.Decode: router nowhere chose engine 5, and they are 0 to 0", func() { empty(m) })
 
 	// A MaxQueue refuses at the prefill pool alone.
 	p := round()

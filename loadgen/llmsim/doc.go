@@ -20,7 +20,8 @@
 // What a step computes is a [Policy]'s to say, Params.Policy. [Chunked] is the one of an engine that has none, and what
 // vLLM and Sarathi-Serve do today: output tokens first, and prompts in chunks beside them. [PrefillFirst] is vLLM as it
 // was: prompts whole, and everybody else waits for them. [EarliestDeadline] takes prompts in order of when their first
-// token is due, and leaves those for last whom nothing can help any more. One's own is a method that fills in a [Step].
+// token is due, and leaves those for last whom nothing can help any more. One's own is a method that fills in a [Step]. Where
+// it, or another part of one's own, fails, that is the end of the machine: [FaultError] says what becomes of the requests.
 //
 // # KV cache
 //

@@ -203,13 +203,23 @@ func (e *Engine) plan() bool {
 	}
 	s := &e.step
 	s.begin(e)
-	e.policy.Plan(s)
+	e.consult(s)
 	if s.Empty() && (e.held == 0 || e.stats.Running > 0) {
 		s.bad("nothing in a step, with %d sequences in the batch and %d waiting", e.stats.Running, e.queue.len())
 	}
 	s.end = e.now + e.p.step(s.prompt, s.pairs, s.decodes, s.context)
 	e.planned = true
 	return !s.Empty()
+}
+
+// consult asks the policy. A panic of its own says whose it is.
+func (e *Engine) consult(s *Step) {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(faultOf(policyName(e.policy), p))
+		}
+	}()
+	e.policy.Plan(s)
 }
 
 // under says whether a step is under way at now, up to which none ends.

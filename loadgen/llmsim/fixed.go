@@ -46,7 +46,7 @@ func NewFixedServer(first, step time.Duration) *FixedServer {
 // ServeHTTP serves the endpoints.
 func (s *FixedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.once.Do(func() {
-		s.mux = newMux("fixed", s.chat)
+		s.mux = newMux("fixed", s.chat, func() error { return nil })
 		s.mux.HandleFunc("GET /first-tokens", func(w http.ResponseWriter, _ *http.Request) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -141,8 +141,8 @@ func (s *FixedServer) chat(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// newMux is the routes that the servers here have in common.
-func newMux(model string, chat http.HandlerFunc) *http.ServeMux {
+// newMux is the routes that the servers here have in common. down says why one serves nothing, or nil.
+func newMux(model string, chat http.HandlerFunc, down func() error) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", chat)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
@@ -150,7 +150,11 @@ func newMux(model string, chat http.HandlerFunc) *http.ServeMux {
 			map[string]any{"id": model, "object": "model", "created": 0, "owned_by": "llmsim"},
 		}})
 	})
-	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		if down() != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, fmt.Sprintf("there is no %s %s here", r.Method, r.URL.Path))
 	})

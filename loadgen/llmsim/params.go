@@ -147,6 +147,9 @@ func (p Params) Validate() error {
 	if p.TokenBudget > maxTokens || p.KVTokens > maxTokens {
 		bad("TokenBudget and KVTokens are %d and %d: neither is above %d", p.TokenBudget, p.KVTokens, maxTokens)
 	}
+	if f, ok := p.Policy.(PolicyFunc); ok && f == nil {
+		bad("Policy is a PolicyFunc that is nil: it plans nothing; without any Policy it is Chunked")
+	}
 	if p.MaxBatch > p.TokenBudget {
 		bad("MaxBatch is %d, above TokenBudget %d: each running sequence takes one token of a step", p.MaxBatch, p.TokenBudget)
 	}

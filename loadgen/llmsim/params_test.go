@@ -201,6 +201,7 @@ func TestParamsValidate(t *testing.T) {
 		{func(p *llmsim.Params) { p.DefaultOutput = 0 }, "DefaultOutput is 0: it is at least 1"},
 		{func(p *llmsim.Params) { p.MaxBatch = 4096 }, "MaxBatch is 4096, above TokenBudget 2048"},
 		{func(p *llmsim.Params) { p.KVTokens = 1 << 31 }, "neither is above 1073741824"},
+		{func(p *llmsim.Params) { p.Policy = llmsim.PolicyFunc(nil) }, "Policy is a PolicyFunc that is nil"},
 		{func(p *llmsim.Params) { p.PerPromptToken = time.Minute }, "a full step would take 34.1 hours"},
 	} {
 		p := llmsim.OPT13B()

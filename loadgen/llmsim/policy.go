@@ -12,7 +12,7 @@ type Policy interface {
 	// happens in the instant in which the step begins, so that it has to make the same of the same and keep nothing; the
 	// engine is not to be called from it, and a value serves any number of engines at once.
 	//
-	// While there is work there is a step: an empty one panics, as everything does that a Step cannot hold.
+	// While there is work there is a step: an empty one is a FaultError, and so is a panic, and whatever a Step cannot hold.
 	Plan(s *Step)
 }
 

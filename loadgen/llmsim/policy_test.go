@@ -315,7 +315,7 @@ func TestBadPlansPanic(t *testing.T) {
 		require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Rank: 1, Prompt: 50, Output: 10}))
 		require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Rank: 2, Prompt: 10, Output: 10}))
 		require.NoError(t, e.Submit(0, llmsim.Job{ID: 3, Rank: 3, Prompt: 30, Output: 10}))
-		require.PanicsWithValue(t, "llmsim: policy llmsim.PolicyFunc: "+c.want, func() { e.Next() })
+		panicsWithFault(t, c.want, func() { e.Next() })
 	}
 	t.Run("of output tokens", func(t *testing.T) {
 		for want, plan := range map[string]func(s *llmsim.Step){
@@ -358,12 +358,23 @@ func TestBadPlansPanic(t *testing.T) {
 			require.NoError(t, e.Submit(0, llmsim.Job{ID: 1, Prompt: 3, Output: 10}))
 			require.NoError(t, e.Submit(0, llmsim.Job{ID: 2, Prompt: 5, Output: 8}))
 			require.NoError(t, e.Submit(20*ms, llmsim.Job{ID: 3, Prompt: 8, Output: 1}))
-			require.PanicsWithValue(t, "llmsim: policy llmsim.PolicyFunc: "+want, func() { e.Advance(time.Second) })
+			panicsWithFault(t, want, func() { e.Advance(time.Second) })
 		}
 	})
 }
 
 var stray *llmsim.Sequence
+
+// panicsWithFault wants a fault of a function of TestBadPlansPanic.
+func panicsWithFault(t *testing.T, want string, f func()) {
+	defer func() {
+		fault, ok := recover().(*llmsim.FaultError)
+		require.True(t, ok, want)
+		require.Regexp(t, `^policy llmsim_test\.TestBadPlansPanic\.[\w.]+ \(policy_test\.go:\d+\)$`, fault.Of)
+		require.Equal(t, want, fault.Detail)
+	}()
+	f()
+}
 
 // TestMD1: where jobs that are all alike run one at a time, the mean wait is that of M/D/1, ρ·D / (2·(1 − ρ)), whatever the order
 // in which a policy that never idles takes them (Kleinrock, Queueing Systems I, 5.7; the order cannot matter to the mean, because

@@ -89,11 +89,25 @@ func (p *pool) choose(j Job) (*Replica, error) {
 	if !p.fits(j) {
 		return nil, tooLong(j, p.largest())
 	}
-	i := p.route(p.routed, j, p.replicas)
+	i := p.ask(j)
 	if i < 0 || i >= len(p.replicas) {
-		return nil, routedNowhere(p.name, i, len(p.replicas))
+		return nil, &refusal{ErrRoute, fmt.Sprintf("router %s chose engine %d, and they are 0 to %d", p.name, i, len(p.replicas)-1)}
 	}
-	return p.replicas[i], nil
+	r := p.replicas[i]
+	if !r.Fits(j) {
+		return nil, &refusal{ErrRoute, fmt.Sprintf("router %s chose engine %d, whose KV cache holds %d tokens, for %d prompt tokens and %d output tokens", p.name, i, r.p.KVTokens, j.Prompt, j.Output)}
+	}
+	return r, nil
+}
+
+// ask asks the router. A panic of its own says whose it is.
+func (p *pool) ask(j Job) int {
+	defer func() {
+		if v := recover(); v != nil {
+			panic(faultOf("router "+p.name, v))
+		}
+	}()
+	return p.route(p.routed, j, p.replicas)
 }
 
 // fits says whether one of the engines can run the job.

@@ -26,19 +26,15 @@ func queueFull(waiting int) error {
 	return &refusal{ErrQueueFull, fmt.Sprintf("%d requests are waiting already", waiting)}
 }
 
-// ErrRoute is the error of a job for which the router of a pool named no engine of that pool.
-var ErrRoute = errors.New("llmsim: the router named no engine")
-
-func routedNowhere(router string, i, engines int) error {
-	return &refusal{ErrRoute, fmt.Sprintf("router %s chose engine %d, and they are 0 to %d", router, i, engines-1)}
-}
+// ErrRoute is the error of a job for which the router of a pool named no engine of that pool, or one that it does not fit.
+var ErrRoute = errors.New("llmsim: the router named no engine for the job")
 
 // statusOf is a refusal as an answer over HTTP.
 func statusOf(err error) *loadgen.StatusError {
-	s := &loadgen.StatusError{Code: http.StatusBadRequest, Detail: err.Error()}
-	if r, ok := errors.AsType[*refusal](err); ok {
-		s.Detail = r.detail
+	if fault, ok := errors.AsType[*FaultError](err); ok {
+		return &loadgen.StatusError{Code: http.StatusInternalServerError, Detail: fault.Error()}
 	}
+	s := &loadgen.StatusError{Code: http.StatusBadRequest, Detail: detailOf(err)}
 	switch {
 	case errors.Is(err, ErrQueueFull):
 		s.Code, s.Rejected = http.StatusServiceUnavailable, true
@@ -46,6 +42,14 @@ func statusOf(err error) *loadgen.StatusError {
 		s.Code = http.StatusInternalServerError
 	}
 	return s
+}
+
+// detailOf is what there is to say of this job.
+func detailOf(err error) string {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.detail
+	}
+	return err.Error()
 }
 
 // outcomeOf is the outcome of a request that is answered so.

@@ -478,6 +478,12 @@ func TestReplicasRefuse(t *testing.T) {
 		require.EqualValues(t, 5, report.Outcomes[goodput.ServerError])
 		assert.Contains(t, lines[0], fmt.Sprintf("router nowhere chose engine %d, and they are 0 to 1", i))
 	}
+	small := round()
+	small.KVTokens = 20
+	uneven := llmsim.Replicas{Engines: []llmsim.Params{round(), small}, Router: nowhere{1}}
+	report, lines := carryOut(t, llmsim.Runner(uneven), loadgen.Plan{SLO: chat, Concurrency: 1, Workload: same(1, loadgen.Request{InputTokens: 20, MaxTokens: 1})})
+	require.EqualValues(t, 1, report.Outcomes[goodput.ServerError], "it is not the client's fault")
+	assert.Contains(t, lines[0], "router nowhere chose engine 1, whose KV cache holds 20 tokens, for 20 prompt tokens and 1 output tokens")
 	m := machine(t, replicas(round(), 2, nil))
 	require.NoError(t, m.Submit(0, llmsim.Job{ID: 1, Prompt: 1, Output: 1}))
 	assert.Panics(t, func() { _ = m.Submit(0, llmsim.Job{ID: 1, Prompt: 1, Output: 1}) })

@@ -20,8 +20,8 @@ type Router interface {
 // order, a Route is asked again for those that come later in the order, with n and the pool as they are for them now. Only
 // where an engine has a MaxQueue the order of the calls counts, for it decides who is refused.
 //
-// An index that is none of the pool's makes Submit fail with ErrRoute. That of a decode pool is asked when a job has long been
-// accepted: there such an index, or that of an engine that the job does not fit, is a panic.
+// An index that is none of the pool's, or that of an engine that the job does not fit, makes Submit fail with ErrRoute. That of
+// a decode pool is asked when a job has long been accepted: there it is a FaultError, as a panic is anywhere.
 type Route func(n uint64, j Job, pool []*Replica) int
 
 // RoundRobin gives the engines one job each by turns, and passes over one that is too small for a job.

@@ -17,7 +17,8 @@ var errShut = errors.New("llmsim: the server was closed")
 // in an answer that is not streamed, and in a stream whose request has stream_options.include_usage.
 //
 // A client that goes away frees its place. A request that can never fit into the KV cache is answered with 400, one that
-// finds the queue full with 503 and Retry-After, both in the shape of OpenAI's errors. A body is at most 16 MiB long.
+// finds the queue full with 503 and Retry-After, both in the shape of OpenAI's errors; FaultError says what becomes of
+// requests where the model's own code fails. A body is at most 16 MiB long.
 type Server struct {
 	live *live
 	info Info
@@ -32,7 +33,7 @@ func NewServer(m Model) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{live: l, info: m.Info()}
-	s.mux = newMux(s.info.Served, s.chat)
+	s.mux = newMux(s.info.Served, s.chat, l.down)
 	return s, nil
 }
 
@@ -45,7 +46,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Stats is the state of the machine.
+// Stats is the state of the machine; after a FaultError it is all 0.
 func (s *Server) Stats() Stats { return s.live.stats() }
 
 func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
@@ -80,12 +81,13 @@ func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
 			s.live.cancel(c)
 			return
 		}
-		at, ended, cut := s.live.tokens(c, n)
-		if cut {
-			if !r.Stream {
-				refuse(w, errShut)
-				return
-			}
+		at, ended, err := s.live.tokens(c, n)
+		switch {
+		case err == nil:
+		case !r.Stream:
+			refuse(w, err)
+			return
+		case errors.Is(err, errShut):
 			// There is no other way to tell the client that the answer is incomplete.
 			panic(http.ErrAbortHandler)
 		}
@@ -96,6 +98,11 @@ func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
 		for range at {
 			answer.token(n, 0)
 			n++
+		}
+		if err != nil {
+			answer.fail(statusOf(err))
+			answer.send()
+			return
 		}
 		if ended {
 			answer.finish(reason, r.usage(), prompt, output)

@@ -10,7 +10,7 @@ import (
 // Step is a step of an engine while a Policy plans it: what there is to compute, what it can hold, and what it holds so
 // far. It is to be used during the call of Policy.Plan alone.
 //
-// What cannot be planned panics, and the message says why: more than Budget, a waiting sequence that has no place in the
+// What cannot be planned is a FaultError, which says why: more than Budget, a waiting sequence that has no place in the
 // batch or in the KV cache, one sequence twice, one that is not in the engine. Compute asks first.
 type Step struct {
 	e      *Engine
@@ -288,5 +288,5 @@ func (s *Step) enter(q *Sequence) {
 
 // bad is the end of a policy that planned what cannot be.
 func (s *Step) bad(format string, args ...any) {
-	panic(fmt.Sprintf("llmsim: policy %T: ", s.e.policy) + fmt.Sprintf(format, args...))
+	panic(&FaultError{Of: policyName(s.e.policy), Detail: fmt.Sprintf(format, args...)})
 }

@@ -2,6 +2,7 @@ package llmsim
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -33,10 +34,11 @@ func NewTarget(m Model) (*Target, error) {
 // Describe says that it yields tokens, and every metric that is not the caller's own.
 func (t *Target) Describe() loadgen.Description { return description(t.info) }
 
-// Stats is the state of the machine.
+// Stats is the state of the machine; after a FaultError it is all 0.
 func (t *Target) Stats() Stats { return t.live.stats() }
 
-// Do performs one request. Where ctx ends before it, what came until then has been told to trace, and the error is ctx's.
+// Do performs one request. Where ctx ends before it, what came until then has been told to trace, and the error is ctx's. A
+// *FaultError is an error of the model's own code, for this request and for all that come after.
 func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Trace) error {
 	return t.Stream(ctx, req, trace, nil)
 }
@@ -44,21 +46,24 @@ func (t *Target) Do(ctx context.Context, req *loadgen.Request, trace *loadgen.Tr
 // Stream is Do for one who wants to see the tokens as they come, as a gateway before an engine does: token is called for
 // each, at the instant at which it comes out, the tokens of a step in the order in which an engine has its sequences.
 // That is before Stream returns, and for no token after the end of ctx was seen. The machine stands still meanwhile:
-// token must neither block nor call the Target.
+// token must neither block nor call the Target. One that panics, or ends the goroutine that it is called in, is the end of
+// its request, with a *FaultError, and of nobody else's.
 func (t *Target) Stream(ctx context.Context, req *loadgen.Request, trace *loadgen.Trace, token func(at time.Time, last bool)) error {
 	j, reason := job(t.info, req)
 	j.Rank = trace.Index()
 	c := &call{token: token}
 	if err := t.live.submit(c, j); err != nil {
+		if fault, ok := errors.AsType[*FaultError](err); ok {
+			return fault
+		}
 		return statusOf(err)
 	}
-	done := true
 	select {
 	case <-c.wake:
 	case <-ctx.Done():
-		done = !t.live.cancel(c) // a token of this very instant, the last one too, has come
+		t.live.cancel(c) // a token of this very instant, the last one too, has come
 	}
-	at, _, _ := t.live.tokens(c, 0)
+	at, ended, err := t.live.tokens(c, 0)
 	for i, d := range at {
 		when := t.live.zero.Add(d)
 		if i == 0 {
@@ -69,7 +74,10 @@ func (t *Target) Stream(ctx context.Context, req *loadgen.Request, trace *loadge
 			trace.Text(loadgen.Content, tokenText(i))
 		}
 	}
-	if !done {
+	switch {
+	case err != nil:
+		return err
+	case !ended:
 		return ctx.Err()
 	}
 	trace.Usage(j.Prompt, j.Output)
