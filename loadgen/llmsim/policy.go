@@ -88,7 +88,7 @@ func (PrefillFirst) Plan(s *Step) {
 // came first is first. Where the next in order does not fit into the batch, nobody else enters it, nor with a
 // step that preempts; nor does a step take in what would make it end too late for one who is in it.
 //
-// A request whose Limits have a TTFT brings it to the engine as its job's deadline. Both count from when the engine got it.
+// The SLO that a plan is judged by is no deadline: where neither TTFT nor a job has one, the order is that of Chunked. A request whose Limits have a TTFT brings it to the engine as its job's deadline. Both count from when the engine got it.
 //
 // Where everybody's deadline can be met one after the other, this order meets all (Jackson, 1955). The deadlines of those
 // who are late already mean nothing in it, which is what keeps the others in time past saturation. vLLM's priority
