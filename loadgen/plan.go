@@ -81,8 +81,8 @@ type Plan struct {
 	Requests int           // so many arrivals after the warm-up; 0: no bound
 	Warmup   time.Duration // arrivals of this time come before Requests and Duration; WarmupAuto finds out how long
 	// WarmupRequests is the same by count, in place of Warmup. Where the window begins is not known before it does, and
-	// until then every record is held: some 180 bytes, and 16 more for each token event. A warm-up of 200,000 requests without
-	// tokens takes 35 MB, with 100 token events 325 MB; one by time takes none of that.
+	// until then every record is held, without most of its token events: some 250 bytes. A warm-up of 200,000 requests takes
+	// 50 MB; one by time takes none of that.
 	WarmupRequests   int
 	Duration         time.Duration // of the arrivals after the warm-up; 0: no bound
 	Cooldown         time.Duration // arrivals of this time come after Requests or Duration; 0: none

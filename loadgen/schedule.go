@@ -211,6 +211,22 @@ func (s *schedule) warmFrom(at time.Time) {
 	s.transient.starts = nil
 }
 
+// outside says at now that a request with that Start began before the window, wherever that will begin: a warm-up by count
+// ends with a request that is yet to start.
+func (s *schedule) outside(start, now time.Time) bool {
+	front, some := s.frontier(now)
+	if s.warm {
+		return start.Before(s.from)
+	}
+	return some && s.transient == nil && start.Before(front)
+}
+
+// inside says that one did not, and that it began before the window's end as far as that is known.
+func (s *schedule) inside(start time.Time) bool {
+	end, included, known := s.window()
+	return s.warm && !start.Before(s.from) && (!known || start.Before(end) || included && start.Equal(end))
+}
+
 // bound is the end of Duration, where there is one and it is known.
 func (s *schedule) bound() (time.Time, bool) {
 	return s.from.Add(s.plan.Duration), s.warm && s.plan.Duration > 0

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,6 +91,7 @@ func (t *tally) follow(s *schedule, now time.Time) {
 	for len(t.held) > 0 && !t.early(t.held[0], s, now) {
 		r := heap.Pop(&t.held).(*goodput.Record)
 		t.endWindow(r, s)
+		s.transient.saw(r, s)
 		t.acc.Observe(r)
 	}
 }
@@ -171,19 +174,64 @@ func (t *tally) end(c *Call, r *goodput.Record, s *schedule, now time.Time) obse
 		t.counted += uint64(r.InputTokens)
 	}
 	if t.early(r, s, now) {
-		heap.Push(&t.held, cloneRecord(r))
+		heap.Push(&t.held, heldRecord(r, t.acc == nil && s.outside(r.Start, now)))
 		return o
 	}
 	t.endWindow(r, s)
+	s.transient.saw(r, s)
 	o.acc = t.acc
 	return o
 }
 
-func cloneRecord(r *goodput.Record) *goodput.Record {
+// heldRecord is a copy of r that outlives it. outside: it began before the window, and its steps count for whether it was good,
+// and for nothing else.
+func heldRecord(r *goodput.Record, outside bool) *goodput.Record {
 	c := *r
-	c.Tokens = append([]goodput.Token(nil), r.Tokens...)
+	if outside {
+		c.Tokens = essential(r.Tokens)
+	} else {
+		c.Tokens = slices.Clone(r.Tokens)
+	}
 	c.Custom = maps.Clone(r.Custom)
 	return &c
+}
+
+// essential is four token events, or fewer, that have the first and the last instant, the worst step and the number of the
+// tokens in common with ts: the steps before the worst one are one step, which is no worse, for it is their mean, and so are
+// those after it. Events that are not in order, or whose numbers are none, stay as they are.
+func essential(ts []goodput.Token) []goodput.Token {
+	const most = 1 << 30 // tokens
+	if len(ts) <= 4 {
+		return slices.Clone(ts)
+	}
+	worst, all := 1, 0
+	for i, t := range ts {
+		if all += t.N; t.N < 1 || t.N > most || all > most || t.At < 0 || i > 0 && t.At < ts[i-1].At {
+			return slices.Clone(ts)
+		}
+		// A step of a over n is worse than one of b over m where a/n > b/m. The high word decides before the low one.
+		if i > 1 {
+			w := ts[worst]
+			hi, lo := bits.Mul64(uint64(t.At-ts[i-1].At), uint64(w.N))
+			whi, wlo := bits.Mul64(uint64(w.At-ts[worst-1].At), uint64(t.N))
+			if hi > whi || hi == whi && lo > wlo {
+				worst = i
+			}
+		}
+	}
+	out := make([]goodput.Token, 0, 4)
+	last := 0
+	for _, i := range []int{0, worst - 1, worst, len(ts) - 1} {
+		if i < last {
+			continue
+		}
+		n := 0
+		for _, t := range ts[last : i+1] {
+			n += t.N
+		}
+		out, last = append(out, goodput.Token{At: ts[i].At, N: n}), i+1
+	}
+	return out
 }
 
 // observer books one record.
