@@ -103,6 +103,9 @@ func (t *tally) warnings(b *Book, r *goodput.Report) (ws []error) {
 		case s.transient != nil && s.transient.missed:
 			warn(ErrTransient, "the warm-up ended after %v at the latest", from)
 		case s.transient != nil: // was found in full view of how long requests take
+			if a, b, differ := s.transient.window.halves(); differ {
+				warn(ErrTransient, "from its first half to its second the window's mean of e2e goes from %v to %v", seconds(a), seconds(b))
+			}
 		case from.Seconds() < p99:
 			warn(ErrShortWarmup, "%v, where the P99 of e2e is %v: the window has requests that found the system emptier than it was to become", from, seconds(p99))
 		}

@@ -25,6 +25,16 @@ import (
 // in 14 of 100 runs at ρ = 0.5, in 42 at ρ = 0.9), and a longer run is what helps. Until the decision, records are held in
 // memory.
 //
+// The warning comes too where the window, once it is over, has a trend: where the means of the end-to-end times of its two
+// halves are more than 4 standard errors and more than a tenth apart. Beyond capacity there is no steady state to find, though
+// the rule can take a pause of the rise for one: of 60 runs of M/M/1 at ρ = 1.1 over 1,000 mean service times it had no end in
+// 45, and of the other 15 windows 12 had a trend; at ρ = 0.5 and at 0.7 no window of 60 had one (TestWarmupAutoSeesATrend).
+//
+// Near saturation it is the window that is too short, and not the warm-up. Of M/M/1 at ρ = 0.95 over 2,000 mean service times
+// the P95 is on average 36 % too low without a warm-up, 34 % with this one, and 33 % after one of 10,000 mean service times
+// (TestWarmupAutoNearSaturation): few stretches of time are independent of each other, and long queues are rare.
+// goodput.ErrRunTooShort says so, of 32 of those 40 runs.
+//
 // Result.Warmup and the report's window say where it begins.
 const WarmupAuto time.Duration = -1
 
@@ -42,6 +52,14 @@ type transient struct {
 	deadline time.Time   // when it is decided; zero: not known yet
 	starts   []time.Time // of all requests so far
 	missed   bool        // no end was found
+	window   trend       // of the end-to-end times of the window's successes, in order of their End
+}
+
+// saw hears of a record that is observed; a nil transient wants to know of none.
+func (t *transient) saw(r *goodput.Record, s *schedule) {
+	if t != nil && r.Outcome == goodput.Success && s.inside(r.Start) {
+		t.window.add(r.End.Seconds())
+	}
 }
 
 func newTransient(p *Plan, start time.Time) *transient {

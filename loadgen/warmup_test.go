@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -200,4 +201,36 @@ func TestWarmupAutoBounds(t *testing.T) {
 	assert.Len(t, rs, 100)
 	assert.EqualValues(t, 100, res.Report.Offered)
 	warning(t, res, ErrTransient, "the warm-up ended after 0s at the latest")
+}
+
+// Near saturation no warm-up mends what a short window does: the P95 of an M/M/1 queue at ρ = 0.95, ln 20/(1−ρ), is too low over
+// 2,000 mean service times, though the queue has been running for five times as long before. That the run found the end of its
+// own transient brings it no further off than that.
+func TestWarmupAutoNearSaturation(t *testing.T) {
+	if raceEnabled {
+		t.Skip("one goroutine, and many runs")
+	}
+	const seeds = 40
+	truth := math.Log(20) / 0.05
+	bias, tooShort := map[time.Duration]float64{}, map[time.Duration]int{}
+	for seed := range uint64(seeds) {
+		for _, warmup := range []time.Duration{0, WarmupAuto, 10_000 * time.Second} {
+			p := auto(2000 * time.Second)
+			p.SLO.Objectives[0].Threshold.Limit = truth
+			p.Warmup, p.Timeout, p.Arrivals = warmup, 1000*time.Hour, Poisson{Rate: 0.95, Seed: seed + 1}
+			res, err := Simulate(t.Context(), p, Description{}, &queue{service: exponential(1, seed+1000)})
+			require.NoError(t, err)
+			bias[warmup] += (res.Report.Percentiles["e2e"].P95/truth - 1) / seeds
+			if errors.Is(errors.Join(res.Report.Warnings...), goodput.ErrRunTooShort) {
+				tooShort[warmup]++
+			}
+		}
+	}
+	for _, warmup := range []time.Duration{0, WarmupAuto, 10_000 * time.Second} {
+		t.Logf("warm-up %v: the P95 is off by %+.0f %%, and %d of %d runs are too short for their load", warmup, 100*bias[warmup], tooShort[warmup], seeds)
+	}
+	assert.Less(t, bias[10_000*time.Second], -0.1)
+	assert.Less(t, math.Abs(bias[WarmupAuto]), math.Abs(bias[0]))
+	assert.InDelta(t, bias[10_000*time.Second], bias[WarmupAuto], 0.1)
+	assert.Greater(t, tooShort[WarmupAuto], seeds/2)
 }
