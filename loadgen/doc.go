@@ -41,7 +41,8 @@
 //	10 % 50 %  of a closed loop's workers were not in flight because what they had to send left late, by more than
 //	           100 µs a request (goodput.InFlight)
 //	1 %  10 %  and 10 ms a request lie between the requests in flight that the Book counted and those that Little's law
-//	           gives from the records: a Runner of one's own may have a wrong clock
+//	           gives from the records: answers lay unread for so long, of which the kernel says when they came, or a
+//	           Runner of one's own has a wrong clock
 //	10 %  –    of the requests opened a connection though one could have been kept for them: beyond the most that were in
 //	           flight at once and those that failed, where to open one (DNS, connect, TLS, the sum of their medians) takes
 //	           more than 10 % of the tightest threshold on ttft, ttfo, e2e or lag. Not of a target that is to open one for

@@ -184,8 +184,12 @@ func (j judge) flight(f *flight) {
 		return
 	}
 	if apart := math.Abs(f.area - f.noted); apart > booksApart.Seconds()*float64(f.ended) {
+		why := "the books or the clock are wrong"
+		if f.area > f.noted { // the kernel's instants are known of what is read
+			why = "answers lay unread, or the books or the clock are wrong"
+		}
 		j.over(apart/max(f.area, f.noted), booksSuspect, booksInvalid,
-			"%.4g requests were in flight by the client's own count, and %.4g by Little's law, from their records: the books or the clock are wrong", n.Mean, n.Little)
+			"%.4g requests were in flight by the client's own count, and %.4g by Little's law, from their records: %s", n.Mean, n.Little, why)
 	}
 	if f.due-f.sent > achievedLag.Seconds()*float64(f.ended) && n.Asked > 0 {
 		j.over((f.due-f.sent)/f.due, achievedSuspect, achievedInvalid,

@@ -89,8 +89,8 @@ func TestHealthThresholds(t *testing.T) {
 		{"all dropped", open, func(t *tally) { t.offered, t.sent, t.lags.over = 100, 0, 100 }, goodput.Suspect, "100 of 100"},
 
 		{"books 1 % apart", open, books(100, 99, 1), goodput.Valid, ""},
-		{"books further apart", open, books(100, 98.9, 1), goodput.Suspect, "1 requests were in flight by the client's own count, and 0.989 by Little's law"},
-		{"books further apart, the other way", open, books(98.9, 100, 1), goodput.Suspect, "the books or the clock are wrong"},
+		{"books further apart", open, books(100, 98.9, 1), goodput.Suspect, "1 requests were in flight by the client's own count, and 0.989 by Little's law, from their records: answers lay unread, or the books"},
+		{"books further apart, the other way", open, books(98.9, 100, 1), goodput.Suspect, "from their records: the books or the clock are wrong"},
 		{"books 10 % apart", open, books(90, 100, 1), goodput.Suspect, "Little's law"},
 		{"books still further apart", open, books(89.9, 100, 1), goodput.Invalid, "Little's law"},
 		{"books 10 ms a request apart", open, books(2, 1, 100), goodput.Valid, ""},
