@@ -63,24 +63,32 @@ func (v *View) curveText() string {
 func (a *Analysis) tightestText(v View) string {
 	t := figure.Table{Left: map[int]bool{2: true}}
 	t.Row("Tightest, "+Label, "scale", "")
-	t.Row("the whole SLO", v.Tightest.text(), "")
-	for _, o := range v.Objectives {
-		scale, at := o.Bound.text(), ""
-		switch {
-		case o.Objective.Metric == slo.ErrorRate && o.State == AtMost:
-			scale, at = "any", "does not depend on it"
-		case o.Objective.Metric == slo.ErrorRate && o.State == Never:
-			scale, at = "none", "does not depend on it"
-		case o.State == Found && !o.Objective.Metric.Population():
-			at = o.At.String()
-		}
-		t.Row(o.Objective.String(), scale, at)
+	for _, row := range a.TightestRows(v) {
+		t.Row(row...)
 	}
-	t.Row(figure.Percent(a.Attainment)+" of the requests good", v.Attains.text(), "")
 	return t.String()
 }
 
-func (b Bound) text() string {
+// TightestRows are a table of the bounds of v, one of the total and the classes: whose, which scale, and what is to be said of it.
+func (a *Analysis) TightestRows(v View) (rows [][]string) {
+	rows = append(rows, []string{"the whole SLO", v.Tightest.Text()})
+	for _, o := range v.Objectives {
+		row := []string{o.Objective.String(), o.Bound.Text()}
+		switch {
+		case o.Objective.Metric == slo.ErrorRate && o.State == AtMost:
+			row = []string{row[0], "any", "does not depend on it"}
+		case o.Objective.Metric == slo.ErrorRate && o.State == Never:
+			row = []string{row[0], "none", "does not depend on it"}
+		case o.State == Found && !o.Objective.Metric.Population():
+			row = append(row, o.At.String())
+		}
+		rows = append(rows, row)
+	}
+	return append(rows, []string{figure.Percent(a.Attainment) + " of the requests good", v.Attains.Text()})
+}
+
+// Text is like "0.85", "≤ 0.01" or "> 100".
+func (b Bound) Text() string {
 	switch b.State {
 	case Found:
 		return text(b.Scale)
@@ -95,6 +103,14 @@ func (b Bound) text() string {
 // String is the attainment at each place. The SLO's own place is marked.
 func (s Surface) String() string {
 	var t figure.Table
+	for _, row := range s.Rows() {
+		t.Row(row...)
+	}
+	return "Attainment by thresholds on ttft and tpot, " + Label + ", all other objectives as they are\n" + t.String()
+}
+
+// Rows are the attainment at each place as a table, of which the first row and column are the thresholds. The SLO's own are marked *.
+func (s Surface) Rows() [][]string {
 	mark := func(text string, own bool) string {
 		if own {
 			return "* " + text
@@ -105,13 +121,13 @@ func (s Surface) String() string {
 	for j, tpot := range s.TPOT {
 		head = append(head, mark(figure.Seconds(tpot), j == s.Own[1]))
 	}
-	t.Row(head...)
+	rows := [][]string{head}
 	for i, ttft := range s.TTFT {
 		row := []string{mark(figure.Seconds(ttft), i == s.Own[0])}
 		for j, v := range s.Attainment[i] {
 			row = append(row, mark(figure.Share(v), s.Own == [2]int{i, j}))
 		}
-		t.Row(row...)
+		rows = append(rows, row)
 	}
-	return "Attainment by thresholds on ttft and tpot, " + Label + ", all other objectives as they are\n" + t.String()
+	return rows
 }
