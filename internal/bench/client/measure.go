@@ -10,9 +10,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/goodputkit/goodputkit/internal/bench/figures"
 	"golang.org/x/exp/stats"
 )
 
@@ -69,9 +69,9 @@ func measure(ctx context.Context, l load, name string) error {
 		return fmt.Errorf("there is no client %q for %s", name, l.Kind)
 	}
 	runtime.GC()
-	before, begin := cpuTime(), time.Now()
+	before, begin := figures.CPUTime(), time.Now()
 	saw, err := l.clients()[i].do(ctx, l)
-	cpu, took := cpuTime()-before, time.Since(begin)
+	cpu, took := figures.CPUTime()-before, time.Since(begin)
 	if err != nil {
 		return err
 	}
@@ -152,15 +152,6 @@ func firstTokens(ctx context.Context, url string) (map[string]int64, error) {
 	defer resp.Body.Close()
 	m := map[string]int64{}
 	return m, json.NewDecoder(resp.Body).Decode(&m)
-}
-
-// cpuTime is what this process has used, user and system.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // the arguments are constants
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // peakRSS is the most memory of this process that was resident, MB. What getrusage says has that of the process in it which

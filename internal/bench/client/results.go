@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"time"
-
-	"golang.org/x/exp/stats"
 
 	"github.com/goodputkit/goodputkit/internal/bench/figures"
 )
@@ -102,7 +99,7 @@ func (p part) median(name string, f func(result) float64) float64 {
 	for _, r := range p.did[name] {
 		x = append(x, f(r))
 	}
-	return median(x)
+	return figures.Median(x)
 }
 
 // ratio is the median of the rounds' ratios of a client's figure to another's.
@@ -113,14 +110,7 @@ func (p part) ratio(name, to string, f func(result) float64) float64 {
 			x = append(x, f(r)/f(others[i]))
 		}
 	}
-	return median(x)
-}
-
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return math.NaN()
-	}
-	return stats.Median(x)
+	return figures.Median(x)
 }
 
 func cpu(r result) float64     { return r.CPU }

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // A Machine is where figures come from.
@@ -52,4 +54,13 @@ func (m Machine) String() string {
 		s += ", load average at the start " + m.Load
 	}
 	return s
+}
+
+// CPUTime is what this process has used, user and system.
+func CPUTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // the arguments are constants
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"golang.org/x/exp/stats"
 )
 
 // A Goal is a figure and what it is to be at most.
@@ -42,6 +44,14 @@ func Row(w io.Writer, cells ...string) { fmt.Fprintf(w, "| %s |\n", strings.Join
 func Head(w io.Writer, cells ...string) {
 	Row(w, cells...)
 	Row(w, "---", strings.Repeat("---: | ", len(cells)-2)+"---:")
+}
+
+// Median is NaN of nothing.
+func Median(x []float64) float64 {
+	if len(x) == 0 {
+		return math.NaN()
+	}
+	return stats.Median(x)
 }
 
 // Figure has three digits.

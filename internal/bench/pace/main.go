@@ -27,9 +27,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/goodputkit/goodputkit/internal/bench/figures"
 	"golang.org/x/exp/stats"
 )
 
@@ -189,9 +189,9 @@ func measure(c config, name string) error {
 		return fmt.Errorf("there is no generator %q", name)
 	}
 	runtime.GC()
-	before := cpuTime()
+	before := figures.CPUTime()
 	lags, err := generators[i].send(c)
-	cpu := cpuTime() - before
+	cpu := figures.CPUTime() - before
 	if err != nil {
 		return err
 	}
@@ -207,13 +207,4 @@ func measure(c config, name string) error {
 	q := stats.Quantiles(late, 0.5, 0.9, 0.99)
 	return json.NewEncoder(os.Stdout).Encode(result{q[0], q[1], q[2],
 		float64(c.due(n-1)) / float64(last), float64(cpu) / float64(time.Microsecond) / float64(n)})
-}
-
-// cpuTime is what this process has used, user and system.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // the arguments are constants
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/goodputkit/goodputkit/internal/bench/figures"
@@ -86,11 +85,11 @@ func measureAll(rounds, values int) results {
 	}
 	for _, s := range subjects {
 		for _, g := range goroutines {
-			r.cost[s.name] = append(r.cost[s.name], median(costs[key{s.name, g}]))
+			r.cost[s.name] = append(r.cost[s.name], figures.Median(costs[key{s.name, g}]))
 		}
-		r.cpu[s.name] = median(cpu[s.name])
+		r.cpu[s.name] = figures.Median(cpu[s.name])
 	}
-	r.snapshot, r.quantile = median(snapshots), median(quantiles)
+	r.snapshot, r.quantile = figures.Median(snapshots), figures.Median(quantiles)
 	return r
 }
 
@@ -99,17 +98,10 @@ func measureAll(rounds, values int) results {
 func costOf(s subject, xs []float64, g int) (wall, cpu float64) {
 	in := s.make()
 	runtime.GC()
-	used, start := cpuTime(), time.Now()
+	used, start := figures.CPUTime(), time.Now()
 	in.share(xs, g)
 	n := float64(len(xs))
-	return float64(time.Since(start)) / n, float64(cpuTime()-used) / n
-}
-
-// cpuTime is what this process has used, user and system.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	check(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return float64(time.Since(start)) / n, float64(figures.CPUTime()-used) / n
 }
 
 // share has g goroutines fill the instance.
@@ -193,13 +185,4 @@ func exact(sorted []float64, q float64) float64 {
 	h := q * float64(len(sorted)-1)
 	i := min(int(h), len(sorted)-2)
 	return sorted[i] + (h-float64(i))*(sorted[i+1]-sorted[i])
-}
-
-// median is NaN of nothing.
-func median(xs []float64) float64 {
-	if len(xs) == 0 {
-		return math.NaN()
-	}
-	xs = slices.Sorted(slices.Values(xs))
-	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
 }

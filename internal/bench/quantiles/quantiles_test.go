@@ -52,11 +52,9 @@ func TestQuantileOfBuckets(t *testing.T) {
 	assert.InDelta(t, math.Pow(2, 0.125), exponential(3, 0, []float64{1})[0].hi, 1e-15)
 }
 
-func TestExactAndMedian(t *testing.T) {
+func TestExact(t *testing.T) {
 	assert.Equal(t, 2.5, exact([]float64{1, 2, 3, 4}, 0.5))
 	assert.Equal(t, 4.0, exact([]float64{1, 2, 3, 4}, 1))
-	assert.Equal(t, 2.5, median([]float64{4, 1, 3, 2}))
-	assert.True(t, math.IsNaN(median(nil)))
 }
 
 // madeUp is results of round figures.
