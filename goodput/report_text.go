@@ -173,15 +173,7 @@ func (r *Report) attainmentText() string {
 		}
 		return text + ")"
 	}
-	return fmt.Sprintf("%s (%s interval %s)", text, figure.Percent(r.Confidence), fromTo(r.AttainmentCI))
-}
-
-// fromTo is an interval, whose ends must not be mistaken for the values in not.
-func fromTo(ci [2]float64, not ...float64) string {
-	if math.IsNaN(ci[0]) || math.IsNaN(ci[1]) {
-		return figure.Absent
-	}
-	return figure.Share(ci[0], not...) + " to " + figure.Share(ci[1], not...)
+	return fmt.Sprintf("%s (%s interval %s)", text, figure.Percent(r.Confidence), figure.Interval(r.AttainmentCI))
 }
 
 // objectiveOf is an objective with the class that it is about, where that needs saying.
@@ -232,7 +224,7 @@ func (r *Report) textObjectives() string {
 			sample = "holds"
 		}
 		t.Row(o.Objective.String(), figure.Clean(o.class, 16), figure.Share(o.Share, o.Target), sign+figure.Percent(o.Target),
-			fromTo(o.CI, o.Target), late, sample, figure.Clean(string(o.Verdict), 20))
+			figure.Interval(o.CI, o.Target), late, sample, figure.Clean(string(o.Verdict), 20))
 	}
 	return t.String()
 }
@@ -319,7 +311,7 @@ func (r *Report) textBooks() string {
 	}
 	if r.Undecided > 0 {
 		text += figure.Wrap(label("Undecided"), fmt.Sprintf("%s of the unfinished could still have become good: attainment is %s",
-			figure.Count(r.Undecided), fromTo(r.AttainmentBounds)), textWidth)
+			figure.Count(r.Undecided), figure.Interval(r.AttainmentBounds)), textWidth)
 	}
 	if r.Notes.Limits > 0 {
 		text += figure.Wrap(label("Own limits"), fmt.Sprintf("%s requests were judged by thresholds that they brought along",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/goodputkit/goodputkit/internal/figure"
 	"github.com/goodputkit/goodputkit/internal/wire"
 )
 
@@ -178,17 +179,11 @@ func (d *Digest) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	finite := func(x float64) *float64 {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil
-		}
-		return &x
-	}
 	return json.Marshal(digestJSON{
 		Count: d.Count(), NaNs: d.nans,
-		Sum: finite(d.Sum()), Min: finite(d.Min()), Max: finite(d.Max()),
-		P50: finite(d.Quantile(0.5)), P90: finite(d.Quantile(0.9)), P95: finite(d.Quantile(0.95)),
-		P99: finite(d.Quantile(0.99)), P999: finite(d.Quantile(0.999)),
+		Sum: figure.OrNull(d.Sum()), Min: figure.OrNull(d.Min()), Max: figure.OrNull(d.Max()),
+		P50: figure.OrNull(d.Quantile(0.5)), P90: figure.OrNull(d.Quantile(0.9)), P95: figure.OrNull(d.Quantile(0.95)),
+		P99: figure.OrNull(d.Quantile(0.99)), P999: figure.OrNull(d.Quantile(0.999)),
 		Data: data,
 	})
 }

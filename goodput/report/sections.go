@@ -85,13 +85,6 @@ func inFront(runs []Run, name string, cells ...string) []string {
 	return append([]string{name}, cells...)
 }
 
-func interval(ci [2]float64, not ...float64) string {
-	if math.IsNaN(ci[0]) || math.IsNaN(ci[1]) {
-		return figure.Absent
-	}
-	return figure.Share(ci[0], not...) + " to " + figure.Share(ci[1], not...)
-}
-
 func objectiveTable(runs []Run, kind string) Table {
 	byClass := slices.ContainsFunc(runs, func(r Run) bool {
 		return slices.ContainsFunc(objectives(r.Report), func(o classed) bool { return o.class != "" })
@@ -128,7 +121,7 @@ func objectiveTable(runs []Run, kind string) Table {
 			case o.Holds:
 				sample = "holds"
 			}
-			cells := []string{o.Objective.String(), figure.Share(o.Share, o.Target), sign + figure.Percent(o.Target), interval(o.CI, o.Target), late, sample, clean(string(o.Verdict))}
+			cells := []string{o.Objective.String(), figure.Share(o.Share, o.Target), sign + figure.Percent(o.Target), figure.Interval(o.CI, o.Target), late, sample, clean(string(o.Verdict))}
 			if byClass {
 				cells = append([]string{o.class}, cells...)
 			}

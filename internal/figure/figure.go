@@ -127,6 +127,14 @@ func Share(p float64, not ...float64) string {
 	return ">99.9999%"
 }
 
+// Interval is from one Share to another, neither of which must be mistaken for the values in not.
+func Interval(ci [2]float64, not ...float64) string {
+	if math.IsNaN(ci[0]) || math.IsNaN(ci[1]) {
+		return Absent
+	}
+	return Share(ci[0], not...) + " to " + Share(ci[1], not...)
+}
+
 // Percent is a ratio in percent, exact to four decimals, with none that is not needed: 95%, 99.9%.
 func Percent(p float64) string {
 	if s, odd := notFinite(p); odd {
