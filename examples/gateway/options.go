@@ -49,7 +49,7 @@ func parse(args []string, getenv func(string) string, help io.Writer) (o options
 	upstream := f.String("upstream", "", "the endpoint before which it stands, up to /v1, such as http://127.0.0.1:8000/v1")
 	keyEnv := f.String("api-key-env", "", "the environment variable that has the endpoint's key, which is sent in place of what clients send; without it theirs is handed on")
 	f.TextVar(&o.slo, "slo", slo.MustParse("ttft p95 < 2s, tpot p95 < 100ms"), "the service-level objective")
-	f.DurationVar(&o.period, "period", monitor.MaxWindow, "period of the error budgets, from 1h to 720h")
+	f.DurationVar(&o.period, "period", monitor.DefaultPeriod, "period of the error budgets, from 1h to 8928h; 720h are 30 days")
 	f.Func("admission", "on or off, to begin with (default on)", func(text string) error {
 		if o.off = text == "off"; !o.off && text != "on" {
 			return errors.New("want on or off")

@@ -44,7 +44,7 @@ func run(args []string, out io.Writer) error {
 	name := flags.String("name", "", "name of the SLO, as in the service; without one its fingerprint is the label")
 	job := flags.String("job", "", "scrape job that the series have to be of")
 	service := flags.String("service", openslo.DefaultService, "name of the service in the OpenSLO file")
-	period := flags.Duration("period", monitor.MaxWindow, "period of the error budgets, from 1h to 720h, which is 30 days")
+	period := flags.Duration("period", monitor.DefaultPeriod, "period of the error budgets, from 1h to 8928h; 720h are 30 days, 2160h a quarter")
 	var text []string
 	for len(args) > 0 { // the SLO may stand before the flags
 		if strings.HasPrefix(args[0], "-") {

@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f.Usage = func() {}
 	addr := f.String("addr", "127.0.0.1:8080", "where to listen; port 0: a free one")
 	f.TextVar(&promise, "slo", promise, "the service-level objective")
-	period := f.Duration("period", monitor.MaxWindow, "period of the error budgets, from 1h to 720h, which is 30 days")
+	period := f.Duration("period", monitor.DefaultPeriod, "period of the error budgets, from 1h to 8928h; 720h are 30 days, 2160h a quarter")
 	try := f.Bool("try", false, "take PUT /try/slowdown?by=2s, for trying out; only on a loopback address")
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):

@@ -25,14 +25,14 @@
 //
 // # Windows
 //
-// Counts are kept in four rings at once: 1 s × 600, 10 s × 2,160, 5 min × 864 and 1 h × 720. A window is read from the
+// Counts are kept in five rings at once: 1 s × 600, 10 s × 2,160, 5 min × 864, 1 h × 720 and 12 h × 744. A window is read from the
 // finest ring that holds it, as a sum of integers that is divided once, and begins at a slot's beginning: it is longer
 // than asked for by less than one slot (a 60th of it at most, from a minute on), and [Window] says from when to when it is.
-// The longest is 30 days ([MaxWindow]).
+// The longest is 372 days ([MaxWindow]).
 //
 // # Budgets and alerts
 //
-// Each objective has an error budget: the share of the requests that may be bad, over a period of 30 days or [WithPeriod].
+// Each objective has an error budget: the share of the requests that may be bad, over a period of 30 days or [WithPeriod], of a quarter, say.
 // The burn rate of a window is by how many times faster it is spent than would last the period. An [Alert] fires when the
 // budget burns too fast over a long and over a short window; its [Rule] follows from the objective's target and the
 // period ([DefaultRules]), and one that could never fire is refused. No data is a state of its own. docs/budgets.md has
@@ -44,7 +44,7 @@
 //
 // # Memory
 //
-// A class takes, while it has traffic, 36 kB for each of 8 counts and 2 for each objective, and next to nothing for the
-// time in which it has none. There are at most 64 classes beside those that have an SLO of their own ([WithMaxClasses]);
+// A class takes, while it has traffic, 37 kB for each of 8 counts and 2 for each objective in its first month, 43 kB after a year,
+// and next to nothing for the time in which it has none. There are at most 64 classes beside those that have an SLO of their own ([WithMaxClasses]);
 // requests of any further class are counted in the class "other".
 package monitor

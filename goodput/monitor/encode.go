@@ -10,7 +10,7 @@ import (
 	"github.com/goodputkit/goodputkit/internal/wire"
 )
 
-const encodingMagic = "gpm\x02"
+const encodingMagic = "gpm\x03"
 
 // MarshalBinary encodes all counts and the states of the alerts, so that a process that starts again goes on with them.
 // There is nothing of any single request in it; what is in flight will be counted as unseen. Its length is bounded: a count

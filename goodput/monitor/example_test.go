@@ -71,9 +71,9 @@ func ExampleDefaultRules() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		for _, r := range monitor.DefaultRules(o, monitor.MaxWindow) {
-			fmt.Printf("%s: %s at %.3g times the rate, %.3g%% bad, over %v and %v\n", o, r.Severity, r.Factor(monitor.MaxWindow),
-				100*r.Threshold(monitor.Allowed(o), monitor.MaxWindow), r.Long, r.Short)
+		for _, r := range monitor.DefaultRules(o, monitor.DefaultPeriod) {
+			fmt.Printf("%s: %s at %.3g times the rate, %.3g%% bad, over %v and %v\n", o, r.Severity, r.Factor(monitor.DefaultPeriod),
+				100*r.Threshold(monitor.Allowed(o), monitor.DefaultPeriod), r.Long, r.Short)
 		}
 	}
 	// Output:

@@ -42,7 +42,7 @@ func AllowRemote(hosts ...string) HandlerOption {
 //
 //	(none)                        a page that shows the state and its charts, and keeps itself up to date
 //	?format=json                  the [State]
-//	?format=series&window=10m     the [Series] of a window: a Go duration from 1s to 720h; 10m without one
+//	?format=series&window=10m     the [Series] of a window: a Go duration from 1s to 8928h; 10m without one
 //
 // An Accept header that asks for application/json alone gets the State without a query. Durations are in seconds, under keys that
 // end in _s, and rates in requests/s and tokens/s, under keys that end in _rps and _tps, as in a report's JSON.

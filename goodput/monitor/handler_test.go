@@ -113,7 +113,7 @@ func TestHandlerAnswers(t *testing.T) {
 		require.Empty(t, w.Header().Get("Access-Control-Allow-Origin"))
 
 		for target, code := range map[string]int{
-			"/?format=series&window=rubbish": 400, "/?format=series&window=721h": 400, "/?format=series&window=1ms": 400, "/?format=series&window=-1m": 400,
+			"/?format=series&window=rubbish": 400, "/?format=series&window=8929h": 400, "/?format=series&window=1ms": 400, "/?format=series&window=-1m": 400,
 			"/?format=xml": 400, "/?format=series": 200,
 		} {
 			require.Equal(t, code, ask(h, "GET", target, here, "localhost").Code, target)
@@ -132,7 +132,7 @@ func TestSeriesAddsUp(t *testing.T) {
 		load(m, 3*time.Hour, 2, nil)
 		time.Sleep(time.Hour)
 		load(m, time.Hour, 5, nil)
-		for _, d := range []time.Duration{sec, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 3 * day, MaxWindow} {
+		for _, d := range []time.Duration{sec, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 3 * day, DefaultPeriod, MaxWindow} {
 			s, err := m.Series(d)
 			require.NoError(t, err)
 			w := window(t, m, d)
@@ -159,9 +159,9 @@ func TestSeriesAddsUp(t *testing.T) {
 		require.ErrorIs(t, err, ErrWindow)
 		_, err = m.Window(0)
 		require.ErrorIs(t, err, ErrWindow)
-		_, err = m.ClassWindow("", 31*day)
+		_, err = m.ClassWindow("", 373*day)
 		require.ErrorIs(t, err, ErrWindow)
-		_, err = m.Burns(31 * day)
+		_, err = m.Burns(373 * day)
 		require.ErrorIs(t, err, ErrWindow)
 	})
 }

@@ -60,8 +60,8 @@ func WithClasses(set slo.Set) Option {
 	}
 }
 
-// WithPeriod sets the period of the error budgets: from an hour to [MaxWindow], which is the default. It is rounded to the millisecond, in which
-// metrics systems write a window.
+// WithPeriod sets the period of the error budgets: from an hour to [MaxWindow]; the default is [DefaultPeriod]. A quarter is 90 days to most, and 92 at the
+// most. It is rounded to the millisecond, in which metrics systems write a window.
 func WithPeriod(d time.Duration) Option {
 	return func(m *Monitor) { m.period = d.Round(time.Millisecond) }
 }
@@ -85,7 +85,7 @@ func WithEvidence(bad int, confidence float64) Option {
 
 // New is a monitor that judges by s. Its error names the option or the objective that cannot be meant.
 func New(s slo.SLO, opts ...Option) (*Monitor, error) {
-	m := &Monitor{slo: cloneSLO(s), period: MaxWindow, maxClasses: goodput.MaxClasses, evidence: 5, confidence: 0.95, began: time.Now()}
+	m := &Monitor{slo: cloneSLO(s), period: DefaultPeriod, maxClasses: goodput.MaxClasses, evidence: 5, confidence: 0.95, began: time.Now()}
 	for _, o := range opts {
 		o(m)
 	}

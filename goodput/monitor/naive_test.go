@@ -125,7 +125,7 @@ func againstList(t *testing.T, random *rand.Rand) {
 	var n naive
 	var in []flying
 	some := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
-	gaps := []time.Duration{ms, 100 * ms, sec, 10 * sec, 10 * sec, time.Minute, 20 * time.Minute, 7 * time.Hour, 4 * day}
+	gaps := []time.Duration{ms, 100 * ms, sec, 10 * sec, 10 * sec, time.Minute, 20 * time.Minute, 7 * time.Hour, 4 * day, 40 * day}
 	classes := []string{"a", "b", "c"}
 	for range 600 {
 		gap := gaps[random.IntN(len(gaps))]
@@ -170,10 +170,11 @@ func againstList(t *testing.T, random *rand.Rand) {
 			}
 		case 5:
 			compare(t, m, &n, classes, some(MaxWindow-sec)+sec)
+			compare(t, m, &n, classes, some(DefaultPeriod-sec)+sec)
 			compare(t, m, &n, classes, some(time.Hour)+sec)
 		}
 	}
-	for _, d := range []time.Duration{sec, 10 * time.Minute, 10*time.Minute + 1, 6 * time.Hour, 3 * day, MaxWindow} {
+	for _, d := range []time.Duration{sec, 10 * time.Minute, 10*time.Minute + 1, 6 * time.Hour, 3 * day, DefaultPeriod, 90 * day, MaxWindow} {
 		compare(t, m, &n, classes, d)
 	}
 }

@@ -14,13 +14,17 @@ var layout = [...]struct {
 	{10 * time.Second, 2160},
 	{5 * time.Minute, 864},
 	{time.Hour, 720},
+	{12 * time.Hour, 744},
 }
 
 // slotWidth is that of the finest ring, ns.
 const slotWidth = int64(time.Second)
 
-// MaxWindow is the longest window that a monitor can look back on: 30 days.
-const MaxWindow = 30 * 24 * time.Hour
+// MaxWindow is the longest window that a monitor can look back on: 372 days, a year and some.
+const MaxWindow = 372 * 24 * time.Hour
+
+// DefaultPeriod is the period of the error budgets where nobody says another: 30 days.
+const DefaultPeriod = 30 * 24 * time.Hour
 
 // pageSlots is how many slots are kept together. It divides the length of every ring.
 const pageSlots = 24

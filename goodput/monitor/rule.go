@@ -59,7 +59,8 @@ func (r Rule) String() string {
 // threshold of an error_rate, what is left of an attainment.
 func Allowed(o slo.Objective) float64 { return float64(o.Budget()) / 1e9 }
 
-// ladder is the customary rules, by parts of the period: of 30 days 1 h, 6 h, 1 d and 3 d, with factors of 14.4, 6, 3 and 1.
+// ladder is the customary rules, by parts of the period or, where that is longer, of 30 days: of these 1 h, 6 h, 1 d and 3 d, with factors of
+// 14.4, 6, 3 and 1.
 var ladder = []struct {
 	severity Severity
 	budget   float64
@@ -77,6 +78,8 @@ const (
 // the customary ones, the long windows in proportion to the period (of 30 days 1 h, 6 h, 1 d and 3 d, with factors of 14.4, 6, 3 and 1)
 // and the short ones a twelfth of them; but
 //
+//   - of a period that is longer than 30 days the windows and the factors are those of 30 days, and the shares of the budget smaller: an outage is
+//     noticed as soon, and not three times as late, because the budget is a quarter's.
 //   - no factor is so high that more than half of all requests have to be bad: of a P95 the first one is 10 (the
 //     customary 14.4 would need 72 % bad), of a P90 it is 5 (14.4 could never be, for 10 is all bad). It is at least 1.
 //   - a rule with a longer window and no lower factor says nothing new and is left out;
@@ -85,9 +88,10 @@ func DefaultRules(o slo.Objective, period time.Duration) []Rule {
 	var rules []Rule
 	allowed := Allowed(o)
 	last := math.Inf(1)
+	of := min(period, DefaultPeriod)
 	for _, step := range ladder {
-		long := period / time.Duration(step.parts)
-		r := Rule{Severity: step.severity, Budget: step.budget, Long: long, Short: long / shortPart}
+		long := of / time.Duration(step.parts)
+		r := Rule{Severity: step.severity, Budget: step.budget * (float64(of) / float64(period)), Long: long, Short: long / shortPart}
 		factor := r.Factor(period)
 		if most := max(greatest/allowed, 1); factor > most {
 			factor = most

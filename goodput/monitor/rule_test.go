@@ -1,11 +1,14 @@
 package monitor
 
 import (
+	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -51,9 +54,23 @@ func TestDerivedFactors(t *testing.T) {
 	}
 }
 
+// A quarter's alerts are as soon as a month's: the same windows and factors, so that they are at the same shares of bad requests.
+func TestRulesOfAQuarter(t *testing.T) {
+	for _, text := range []string{"ttft p99.9 < 2s", "ttft p95 < 2s", "ttft p90 < 2s", "error_rate < 1%"} {
+		o := objectiveOf(t, text)
+		month, quarter := DefaultRules(o, 30*day), DefaultRules(o, 90*day)
+		require.Len(t, quarter, len(month))
+		for i, r := range quarter {
+			require.Equal(t, [2]time.Duration{month[i].Long, month[i].Short}, [2]time.Duration{r.Long, r.Short})
+			require.InDelta(t, month[i].Budget/3, r.Budget, 1e-12)
+			require.InDelta(t, month[i].Threshold(Allowed(o), 30*day), r.Threshold(Allowed(o), 90*day), 1e-12)
+		}
+	}
+}
+
 // Whatever the target and the period, a derived rule can be meant and can fire, and a slower one is for less.
 func TestDerivedRulesCanFire(t *testing.T) {
-	for _, period := range []time.Duration{time.Hour, 5 * time.Hour, day, 7 * day, 28 * day, 30 * day} {
+	for _, period := range []time.Duration{time.Hour, 5 * time.Hour, day, 7 * day, 28 * day, 30 * day, 31 * day, 92 * day, 366 * day, MaxWindow} {
 		for ppm := 10_000; ppm < 1_000_000; ppm += 4_999 {
 			o := slo.Objective{Metric: slo.TTFT, Percentile: slo.Percentile(float64(ppm) / 1e4), Threshold: slo.Within(time.Second)}
 			rules := DefaultRules(o, period)
@@ -88,7 +105,7 @@ func TestRulesThatCannotBeMeant(t *testing.T) {
 		want error
 		text string
 	}{
-		{Rule{Budget: 0.02, Long: 31 * day, Short: 5 * time.Minute}, ErrWindow, "30d"},
+		{Rule{Budget: 0.02, Long: 373 * day, Short: 5 * time.Minute}, ErrWindow, "372d"},
 		{Rule{Budget: 0.02, Long: time.Hour, Short: time.Second}, ErrWindow, "10s"},
 		{Rule{Budget: 0.02, Long: time.Minute, Short: time.Hour}, ErrRule, "longer than the long one"},
 		{Rule{Budget: 0, Long: time.Hour, Short: time.Minute}, ErrRule, "above 0"},
@@ -113,7 +130,7 @@ func TestRulesThatCannotBeMeant(t *testing.T) {
 	sooner.Severity = Ticket
 	_, err = New(slo.MustParse("ttft p90 < 2s, error_rate < 1%"), WithRules(twice, sooner))
 	require.NoError(t, err)
-	_, err = New(slo.MustParse("ttft p90 < 2s"), WithPeriod(31*day))
+	_, err = New(slo.MustParse("ttft p90 < 2s"), WithPeriod(MaxWindow+sec))
 	require.ErrorIs(t, err, ErrWindow)
 	_, err = New(slo.MustParse("ttft p90 < 2s"), WithEvidence(1, 1))
 	require.ErrorContains(t, err, "WithEvidence")
@@ -124,7 +141,7 @@ func TestRulesThatCannotBeMeant(t *testing.T) {
 // The same rule twice would be one alert under two names, or under one.
 func TestARuleTwiceIsRefused(t *testing.T) {
 	s := slo.MustParse("ttft p95 < 2s, e2e p95 < 20s")
-	r := DefaultRules(s.Objectives[0], MaxWindow)[0]
+	r := DefaultRules(s.Objectives[0], DefaultPeriod)[0]
 	of := func(i int) Rule {
 		one := r
 		one.Objective = s.Objectives[i].String()
@@ -146,4 +163,54 @@ func TestDurationsAsPeopleWriteThem(t *testing.T) {
 	} {
 		require.Equal(t, want, duration(d))
 	}
+}
+
+// The budget of a quarter is the sum over what happened in the last 90 days, as a list of it has it, and after a restart too.
+func TestBudgetOfAQuarter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(9, 9))
+		m := newMonitor(t, "error_rate < 1%", WithPeriod(90*day))
+		type happening struct {
+			at         time.Time
+			bad, total uint64
+		}
+		var list []happening
+		for n := range 150 {
+			time.Sleep(time.Duration(random.Int64N(int64(3 * day))))
+			now := happening{time.Now(), uint64(random.IntN(4)), 100}
+			list = append(list, now)
+			for i := range now.total {
+				r := answer("", sec, sec)
+				if i < now.bad {
+					r.Outcome = goodput.ServerError
+				}
+				m.Observe(r)
+			}
+			if n%20 == 19 {
+				again := newMonitor(t, "error_rate < 1%", WithPeriod(90*day))
+				require.NoError(t, again.UnmarshalBinary(encoded(t, m)))
+				m = again
+			}
+			w := window(t, m, 90*day)
+			require.Less(t, time.Since(w.From), 90*day+12*time.Hour)
+			var bad, total uint64
+			for _, l := range list {
+				if !l.at.Before(w.From) {
+					bad, total = bad+l.bad, total+l.total
+				}
+			}
+			b := m.State().SLOs[0].Objectives[0].Budget
+			require.Equal(t, [2]uint64{bad, total}, [2]uint64{b.Bad, b.Total})
+			require.InDelta(t, 1-float64(bad)/(0.01*float64(total)), float64(b.Left), 1e-12)
+		}
+	})
+}
+
+// A class keeps at most so many slots, of 8 bytes for each of its counts: what the package comment says of its memory.
+func TestSlotsOfAClass(t *testing.T) {
+	slots := 0
+	for _, r := range newRings(1) {
+		slots += int(r.n) * pageSlots
+	}
+	require.Equal(t, 5328, slots)
 }

@@ -195,7 +195,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			require.ErrorIs(t, newMonitor(t, snapshotSLO).UnmarshalBinary(data[:n]), ErrEncoding)
 		}
 		require.ErrorIs(t, newMonitor(t, snapshotSLO).UnmarshalBinary(append(data, 0)), ErrEncoding)
-		require.ErrorIs(t, newMonitor(t, snapshotSLO).UnmarshalBinary(append([]byte("gpm\x01"), data[4:]...)), ErrEncoding)
+		require.ErrorIs(t, newMonitor(t, snapshotSLO).UnmarshalBinary(append([]byte("gpm\x02"), data[4:]...)), ErrEncoding)
 		for i := range data { // each byte, once: an error; and where the checksum is right, an error or books that close
 			bad := append([]byte{}, data...)
 			bad[i] ^= 1

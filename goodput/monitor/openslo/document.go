@@ -51,7 +51,7 @@ const (
 	totalCounter  = ownCounters + "requests_total"
 	withinCounter = ownCounters + "within_requests_total"
 
-	defaultPeriod = monitor.MaxWindow
+	defaultPeriod = monitor.DefaultPeriod
 	maxObjectName = 63   // of RFC 1123
 	maxDisplayed  = 63   // characters of a displayName, to OpenSLO's own validator
 	maxDocuments  = 1024 // of a file

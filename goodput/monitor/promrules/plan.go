@@ -38,7 +38,7 @@ type Plan struct {
 	Source Source            // "": Goodput
 	Match  map[string]string // labels that the series have to have, such as job; what is recorded and the alerts have them too
 
-	Period     time.Duration  // of the error budget, rounded to the millisecond; 0: 30 days
+	Period     time.Duration  // of the error budget, from an hour to monitor.MaxWindow, rounded to the millisecond; 0: 30 days
 	Alerts     []monitor.Rule // nil: monitor.DefaultRules of each objective; empty: none
 	Evidence   int            // bad requests that an alert wants; 0: DefaultEvidence
 	Confidence float64        // 0: DefaultConfidence
@@ -88,7 +88,7 @@ func (p *Plan) normalise() error {
 		return fmt.Errorf("%w: Source: %.40q is none of goodput, vllm, sglang", ErrPlan, string(p.Source))
 	}
 	if p.Period == 0 {
-		p.Period = monitor.MaxWindow
+		p.Period = monitor.DefaultPeriod
 	}
 	if p.Period < time.Hour || p.Period > monitor.MaxWindow {
 		return fmt.Errorf("%w: Period: %v is not between 1h and %s", ErrPlan, p.Period, exposition.Duration(monitor.MaxWindow))

@@ -42,6 +42,7 @@ var one = []monitor.Rule{{Severity: monitor.Page, Budget: 0.01, Long: time.Hour,
 var plans = map[string]promrules.Plan{
 	"all kinds":  {SLO: slo.MustParse("ttft p95 < 800ms, e2e p90 < 1s + 40ms/token, speed p99 >= 20tok/s, error_rate < 1%, attainment >= 90%"), Period: 24 * time.Hour},
 	"labels":     {SLO: slo.MustParse("ttft p99 < 800ms"), Match: map[string]string{"job": "api", "cluster": `a"b`}, Labels: map[string]string{"team": "serving"}},
+	"quarter":    {SLO: slo.MustParse("ttft p95 < 800ms"), Period: 90 * 24 * time.Hour},
 	"short":      {SLO: slo.MustParse("ttft p95 < 800ms, error_rate < 1%"), Period: time.Hour},
 	"own alerts": {SLO: slo.MustParse("ttft p99 < 800ms"), Alerts: []monitor.Rule{{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}},
 	"vllm":       {SLO: slo.MustParse("ttft p95 < 800ms, tpot p95 < 50ms, itl p99 < 60ms, e2e p95 < 200ms"), Source: promrules.VLLM, Alerts: one, Match: map[string]string{"model_name": "m"}},
@@ -122,7 +123,7 @@ func TestAlertsAreTheDerivedOnes(t *testing.T) {
 		}
 	}
 	require.NotContains(t, alerts[0].Labels["slo"], "{{")
-	derived := monitor.DefaultRules(s.Objectives[0], monitor.MaxWindow)
+	derived := monitor.DefaultRules(s.Objectives[0], monitor.DefaultPeriod)
 	require.Len(t, alerts, len(derived))
 	require.Equal(t, "GoodputBudgetBurnPage1h", alerts[0].Alert)
 	require.Contains(t, alerts[0].Expr, "> 0.5\n", "of a P95 the fast one is at half bad, where 14.4 would need 72 %")
@@ -265,7 +266,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		`the severity "{{"`:                {SLO: s, Alerts: []monitor.Rule{{Severity: "{{", Budget: 0.005, Long: time.Hour, Short: 5 * time.Minute}}},
 		`no objective "ttft p90 < 0.8s", as it stands in "ttft p90 < 800ms"`: {SLO: s, Alerts: []monitor.Rule{{Budget: 0.005, Long: time.Hour, Short: 5 * time.Minute, Objective: "ttft p90 < 0.8s"}}},
 		`no objective "ttft p95 < 800ms"`:                                    {SLO: s, Alerts: []monitor.Rule{{Budget: 0.005, Long: time.Hour, Short: 5 * time.Minute, Objective: "ttft p95 < 800ms"}}},
-		"2160h0m0s is not between 1h and 30d":                                {SLO: s, Period: 90 * 24 * time.Hour},
+		"9600h0m0s is not between 1h and 372d":                               {SLO: s, Period: 400 * 24 * time.Hour},
 		"cannot fire":                                                        {SLO: s, Alerts: []monitor.Rule{{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute}}},
 		"severity page and a long window of 1h, which nobody could tell apart": {SLO: slo.MustParse("ttft p99 < 800ms"), Alerts: []monitor.Rule{
 			{Severity: monitor.Page, Budget: 0.02, Long: time.Hour, Short: 5 * time.Minute},
