@@ -61,6 +61,8 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 		x.finish(x.unsent(err))
 	case resp != nil:
 		x.answered(resp)
+	default: // which http.Client makes an error of
+		x.finish(end{goodput.ServerError, "the transport gave neither an answer nor an error", x.now()})
 	}
 	returned = true
 	return resp, err

@@ -454,3 +454,24 @@ func TestASinkPanicsLate(t *testing.T) {
 		require.Zero(t, m.State().InFlight)
 	})
 }
+
+// A transport that gives neither an answer nor an error is booked, also after a redirection, and nothing stays in flight.
+func TestTransportThatGivesNothing(t *testing.T) {
+	for _, redirects := range []int{0, 2} {
+		b, m := newBooks(), newMonitor(t, "ttft p95 < 1s")
+		left := redirects
+		base := roundTrip(func(r *http.Request) (*http.Response, error) {
+			if left--; left < 0 {
+				return nil, nil
+			}
+			return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"/again"}}, Request: r}, nil
+		})
+		_, err := (&http.Client{Transport: NewTransport(base, Config{Sink: b, Monitor: m})}).Get("http://x/")
+		require.ErrorContains(t, err, "nil *Response")
+		r := b.one(t)
+		require.Equal(t, goodput.ServerError, r.Outcome)
+		require.Equal(t, "the transport gave neither an answer nor an error", r.Detail)
+		require.Zero(t, m.State().InFlight)
+		require.EqualValues(t, 1, m.Counters().Classes[0].Recorded)
+	}
+}
