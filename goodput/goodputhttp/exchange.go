@@ -78,8 +78,11 @@ func (x *exchange) answered(resp *http.Response) {
 		x.redirect = resp.Header.Get("Location") != ""
 	}
 	none := resp.Body == nil || resp.Body == http.NoBody || x.req.Method == http.MethodHead
-	if none {
+	switch {
+	case none:
 		x.length = 0
+	case x.length == 0: // net/http has NoBody then: a transport of another's making left it at its zero value
+		x.length = -1
 	}
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols, none && !x.redirect:

@@ -475,3 +475,36 @@ func TestTransportThatGivesNothing(t *testing.T) {
 		require.EqualValues(t, 1, m.Counters().Classes[0].Recorded)
 	}
 }
+
+// An answer whose transport does not say how long it is, and leaves ContentLength at its zero value, is as one of unknown length: closed before
+// its end it has not ended before it began, and a stream that its reader does not want is cancelled.
+func TestTransportThatTellsNoLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, length := range []int64{0, -1} {
+			for contentType, want := range map[string]goodput.Outcome{"text/event-stream": goodput.Cancelled, "text/plain": goodput.Success} {
+				for pieces, end := range []time.Duration{3 * time.Second, 2 * time.Second} { // of a decoder that has its value the end is the last piece
+					b := newBooks()
+					tr := NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+						time.Sleep(2 * time.Second)
+						return &http.Response{StatusCode: 200, ContentLength: length, Header: http.Header{"Content-Type": {contentType}},
+							Body: io.NopCloser(strings.NewReader("data: a\n\ndata: b\n\n")), Request: r}, nil
+					}), Config{Sink: b})
+					resp, err := tr.RoundTrip(httptest.NewRequest("GET", "http://x/", nil))
+					require.NoError(t, err)
+					for range pieces {
+						_, err = resp.Body.Read(make([]byte, 9))
+						require.NoError(t, err)
+					}
+					time.Sleep(time.Second)
+					require.NoError(t, resp.Body.Close())
+					r := b.one(t)
+					require.Equal(t, want, r.Outcome, "%d, %s", length, contentType)
+					if want == goodput.Cancelled {
+						end = 3 * time.Second
+					}
+					require.Equal(t, end, r.End, "%d, %s", length, contentType)
+				}
+			}
+		}
+	})
+}
