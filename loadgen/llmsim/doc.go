@@ -36,7 +36,8 @@
 //
 // # Several engines
 //
-// [Replicas] is several engines behind a [Router]: [RoundRobin], [LeastLoad], [LeastTTFT], or one's own.
+// [Replicas] is several engines behind a [Router]: [RoundRobin], [LeastLoad], [LeastTTFT], which knows what each engine's prefix
+// cache spares a job, or one's own.
 //
 //	gpu := llmsim.OPT13B()
 //	colocated := llmsim.Replicas{Engines: []llmsim.Params{gpu, gpu, gpu, gpu}, Router: llmsim.LeastTTFT{}}

@@ -10,13 +10,16 @@ import (
 
 // placed is a job that a pool has given to one of its engines.
 type placed struct {
-	job   Job // the engine's; its Data is this
-	data  any // the caller's
-	on    *Replica
-	left  int  // output tokens to come
-	begun bool // there was one
-
+	job    Job // the engine's; its Data is this
+	data   any // the caller's
+	on     *Replica
+	left   int  // output tokens to come
+	begun  bool // there was one
+	spared int  // prompt tokens that need not be computed, as was thought when it came
 }
+
+// place is p, for one who does not know what it is a part of.
+func (p *placed) place() *placed { return p }
 
 // pool is a number of engines and how jobs get to them.
 type pool struct {
@@ -47,7 +50,7 @@ func newPool(what string, engines []Params, router Router, now *time.Duration) (
 		if err != nil {
 			return nil, fmt.Errorf("llmsim: %s: engine %d: %s", what, i, strings.TrimPrefix(err.Error(), "llmsim: "))
 		}
-		p.replicas = append(p.replicas, &Replica{i: i, p: params, e: e, now: now})
+		p.replicas = append(p.replicas, &Replica{i: i, p: params, e: e, now: now, coming: map[uint64]int{}})
 		p.ordered = p.ordered && params.MaxQueue == 0
 	}
 	return p, nil

@@ -359,7 +359,7 @@ func TestPrefixCacheOfPools(t *testing.T) {
 		p := llmsim.OPT13B()
 		p.KVTokens, p.BlockTokens, p.Preemption = 4000, 16, preemption
 		two := llmsim.Replicas{Engines: []llmsim.Params{p, p}}
-		for _, m := range []llmsim.Model{two, llmsim.Disaggregated{Prefill: two, Decode: two, Transfer: llmsim.Transfer{Bandwidth: 100e9, KVBytes: 819_200}}} {
+		for _, m := range []llmsim.Model{two, replicas(p, 2, llmsim.LeastTTFT{Ahead: 2}), llmsim.Disaggregated{Prefill: two, Decode: two, Transfer: llmsim.Transfer{Bandwidth: 100e9, KVBytes: 819_200}}} {
 			plan := loadgen.Plan{SLO: chat, Arrivals: loadgen.Poisson{Rate: 5, Seed: 8}, Workload: conversations(100, true), Timeout: 20 * time.Second}
 			_, want := carryOut(t, llmsim.Runner(m), plan)
 			synctest.Test(t, func(t *testing.T) {

@@ -191,7 +191,7 @@ func shuffled(t *testing.T, m llmsim.Machine, n, prompt, output int, shuffle *ra
 func TestReplicasOrderOfCalls(t *testing.T) {
 	p := round()
 	p.KVTokens = 60
-	for _, router := range routers {
+	for _, router := range append(routers, llmsim.LeastTTFT{Ahead: 1}) {
 		run := func(shuffle *rand.Rand) []llmsim.Event {
 			m := machine(t, replicas(p, 3, router))
 			return shuffled(t, m, 300, 20, 9, shuffle, func(in map[uint64]bool) {

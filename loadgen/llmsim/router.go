@@ -1,6 +1,7 @@
 package llmsim
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -47,31 +48,51 @@ type LeastLoad struct{}
 // New is the routing of one machine.
 func (LeastLoad) New() Route {
 	return func(_ uint64, j Job, pool []*Replica) int {
-		return least(pool, j, func(r *Replica) int { return r.Outstanding() })
+		return least(pool, j, math.MaxInt, (*Replica).Outstanding)
 	}
 }
 
 // String is its name.
 func (LeastLoad) String() string { return "least load" }
 
-// LeastTTFT gives a job to the engine with the lowest predicted TTFT (Replica.PredictTTFT), the first of several.
-type LeastTTFT struct{}
+// LeastTTFT gives a job to the engine with the lowest predicted TTFT (Replica.PredictTTFT), the first of several. Where engines
+// have a prefix cache, that is often the one that has most of the job's prompt, and one that has none of it where the queue
+// before the first is longer than what the cache spares. So Mooncake's scheduler chooses (Qin et al., FAST 2025, algorithm 1).
+//
+// It looks at first tokens alone: an engine that has what everybody wants gets everybody, as long as their prompts cost it
+// nothing, and its answers become slow. Ahead is the guard against that, as routers that go by the prefix have one: the
+// cache-aware policy of SGLang's (balance_abs_threshold) and the prefix-cache one of AIBrix.
+type LeastTTFT struct {
+	Ahead int // most jobs that an engine may have beyond those of the one that has fewest, to get one more; 0: any number
+}
 
-// New is the routing of one machine.
-func (LeastTTFT) New() Route {
+// New is the routing of one machine. There is none where Ahead is below 0.
+func (l LeastTTFT) New() Route {
+	if l.Ahead < 0 {
+		return nil
+	}
 	return func(_ uint64, j Job, pool []*Replica) int {
-		return least(pool, j, func(r *Replica) time.Duration { return r.PredictTTFT(j) })
+		most := math.MaxInt
+		if l.Ahead > 0 {
+			most = pool[least(pool, j, math.MaxInt, (*Replica).Jobs)].Jobs() + l.Ahead
+		}
+		return least(pool, j, most, func(r *Replica) time.Duration { return r.PredictTTFT(j) })
 	}
 }
 
 // String is its name.
-func (LeastTTFT) String() string { return "least predicted TTFT" }
+func (l LeastTTFT) String() string {
+	if l.Ahead == 0 {
+		return "least predicted TTFT"
+	}
+	return fmt.Sprintf("least predicted TTFT, at most %d jobs ahead", l.Ahead)
+}
 
-// least is the index of the engine with the lowest value, of those that j fits.
-func least[T int | time.Duration](pool []*Replica, j Job, value func(*Replica) T) int {
+// least is the index of the engine with the lowest value, of those that j fits and that have at most so many jobs.
+func least[T int | time.Duration](pool []*Replica, j Job, jobs int, value func(*Replica) T) int {
 	best, at := T(0), -1
 	for i, r := range pool {
-		if !r.Fits(j) {
+		if r.jobs > jobs || !r.Fits(j) {
 			continue
 		}
 		if v := value(r); at < 0 || v < best {
@@ -89,9 +110,10 @@ type Replica struct {
 	now *time.Duration // the machine's
 
 	jobs   int
-	tokens int     // outstanding
-	prompt int     // of these, prompt tokens: of jobs that have no token yet
-	pairs  float64 // that those prompts make
+	tokens int            // outstanding
+	prompt int            // prompt tokens of jobs that have no token yet, but for what they are spared
+	pairs  float64        // that those prompts make
+	coming map[uint64]int // blocks of the prompts of those jobs, and of how many
 }
 
 // Params are the engine's parameters.
@@ -112,14 +134,41 @@ func (r *Replica) Fits(j Job) bool {
 	return j.Prompt <= r.p.KVTokens && j.Output <= r.p.KVTokens-j.Prompt
 }
 
+// CachedPrefix is how many tokens of the job's prompt the engine would not have to compute: those that come computed, or those
+// of its first blocks that the prefix cache has now or will have from the prompts of other jobs that were given to it.
+func (r *Replica) CachedPrefix(j Job) int {
+	r.e.under(*r.now) // what that puts into the cache, or out of it, counts
+	return r.cachedPrefix(j)
+}
+
+func (r *Replica) cachedPrefix(j Job) int {
+	n := 0
+	if c := r.e.cache; c != nil {
+		for _, h := range j.Blocks[:promptBlocks(j, c.size)] {
+			if c.blocks[h] == nil && r.coming[h] == 0 {
+				break
+			}
+			n += c.size
+		}
+	}
+	return max(j.Computed, n)
+}
+
+// promptBlocks is how many of the job's blocks a cache can spare it: not the one with the last token of its prompt.
+func promptBlocks(j Job, size int) int { return min(len(j.Blocks), (j.Prompt-1)/size) }
+
 // PredictTTFT is how long the job's first token would take if the engine got it now: the rest of the step under way, and the
 // steps in which its prompt and all the prompt tokens before it are computed, at the engine's costs, beside the sequences that
-// decode now. It is exact where those prompts are all the engine has to do, and get into the batch as fast as they can be
-// computed. That a job may have to wait for room in the KV cache or in the batch it does not know, nor what the prefix cache will spare.
+// decode now. What the prefix cache spares of a prompt is not computed: of each job, its CachedPrefix when it came.
+//
+// It is exact where those prompts are all the engine has to do, get into the batch as fast as they can be computed, and do not
+// get there beside one whose blocks they hope for. That a job may have to wait for room in the KV cache or in the batch it does
+// not know, nor what the cache will have forgotten by then.
 func (r *Replica) PredictTTFT(j Job) time.Duration {
-	until, prompt, pairs := r.e.ahead(*r.now)
-	prompt += r.prompt + j.Prompt - j.Computed
-	pairs += r.pairs + pairsOf(j)
+	until, prompt, pairs := r.ahead(*r.now)
+	cached := r.cachedPrefix(j)
+	prompt += r.prompt + j.Prompt - cached
+	pairs += r.pairs + triangle(j.Prompt) - triangle(cached)
 	decodes, context := r.e.decoding()
 	sequences := decodes
 	if prompt == 0 { // all of it came computed: a decode step makes the token
@@ -134,22 +183,22 @@ func (r *Replica) PredictTTFT(j Job) time.Duration {
 	return until + each*time.Duration(steps) + r.p.PerPromptToken*time.Duration(prompt) + r.p.PerPromptPair*time.Duration(pairs)
 }
 
-// ahead is what the engine has done of its prompts, as negative numbers, when the step under way ends, and how long that
-// is from now. A step that begins now is not under way: a job that comes now takes part in it.
-func (e *Engine) ahead(now time.Duration) (until time.Duration, prompt int, pairs float64) {
+// ahead is by how much what the engine still has to do of its prompts, when the step under way ends, differs from what is
+// booked of them, and how long that is from now. A step that begins now is not under way: a job that comes now takes part in it.
+func (r *Replica) ahead(now time.Duration) (until time.Duration, prompt int, pairs float64) {
+	e := r.e
 	under := e.under(now)
 	if under {
 		until = e.end - now
 	}
 	for _, q := range e.prefills {
-		switch {
-		case q.state != prefilling:
-		case q.generated > 0: // again, after a preemption
+		if q.state == prefilling {
 			prompt += q.target - q.prefilled
 			pairs += triangle(q.target) - triangle(q.prefilled)
-		default:
-			prompt -= q.prefilled - q.job.Computed
-			pairs -= triangle(q.prefilled) - triangle(q.job.Computed)
+			if p := q.job.Data.(interface{ place() *placed }).place(); !p.begun { // else it is there again, after a preemption, and nothing is booked
+				prompt -= q.job.Prompt - p.spared
+				pairs -= triangle(q.job.Prompt) - triangle(p.spared)
+			}
 		}
 	}
 	if under {
@@ -163,18 +212,29 @@ func (e *Engine) ahead(now time.Duration) (until time.Duration, prompt int, pair
 	return until, prompt, pairs
 }
 
-// pairsOf is how many pairs of tokens the computing of the prompt makes.
-func pairsOf(j Job) float64 { return triangle(j.Prompt) - triangle(j.Computed) }
-
+// triangle is how many pairs of tokens the computing of a prompt of n tokens makes.
 func triangle(n int) float64 { return float64(n) * float64(n+1) / 2 }
 
 // take books a job that is given to the engine.
 func (r *Replica) take(p *placed) {
-	p.on, p.left, p.begun = r, p.job.Output, false
+	p.on, p.left, p.begun, p.spared = r, p.job.Output, false, r.CachedPrefix(p.job)
 	r.jobs++
 	r.tokens += p.job.Prompt - p.job.Computed + p.job.Output
-	r.prompt += p.job.Prompt - p.job.Computed
-	r.pairs += pairsOf(p.job)
+	r.prompt += p.job.Prompt - p.spared
+	r.pairs += triangle(p.job.Prompt) - triangle(p.spared)
+	r.comes(p.job, +1)
+}
+
+// comes books that the blocks of a job's prompt will be in the cache, or, with n = -1, that the job has no part in that.
+func (r *Replica) comes(j Job, n int) {
+	if r.e.cache == nil {
+		return
+	}
+	for _, h := range j.Blocks[:promptBlocks(j, r.e.cache.size)] {
+		if r.coming[h] += n; r.coming[h] == 0 {
+			delete(r.coming, h)
+		}
+	}
 }
 
 // token books a token of a job, its last one too.
@@ -192,8 +252,9 @@ func (r *Replica) token(p *placed) {
 func (r *Replica) begin(p *placed) {
 	p.begun = true
 	r.tokens -= p.job.Prompt - p.job.Computed
-	r.prompt -= p.job.Prompt - p.job.Computed
-	r.pairs -= pairsOf(p.job)
+	r.prompt -= p.job.Prompt - p.spared
+	r.pairs -= triangle(p.job.Prompt) - triangle(p.spared)
+	r.comes(p.job, -1)
 }
 
 // drop takes a job that is not over out of the books.
