@@ -32,6 +32,9 @@ type Engine struct {
 	decodes  []*Sequence // in the batch, the prompt done, in the order in which it was
 	free     []*Sequence // done with, to be used again
 	cache    *prefixCache
+	waits    *waitlist // the queue in the order of EarliestDeadline, once that has asked
+	nth      uint64    // submitted
+	fronts   uint64    // put at the head of the queue
 
 	// A step is planned whenever somebody wants to know of it, from all that is known at the instant, and begins when time
 	// moves on.
@@ -98,6 +101,9 @@ func (e *Engine) Submit(now time.Duration, j Job) error {
 	s := e.newSequence(j)
 	e.jobs[j.ID] = s
 	e.queue.push(s)
+	if e.waits != nil {
+		e.waits.add(s)
+	}
 	e.planned = false
 	return nil
 }
@@ -114,6 +120,9 @@ func (e *Engine) Cancel(now time.Duration, id uint64) bool {
 	switch s.state {
 	case waiting:
 		e.queue.remove(s)
+		if e.waits != nil {
+			e.waits.remove(s)
+		}
 		e.recycle(s)
 	case prefilling:
 		e.release(s, s.entry)
@@ -260,6 +269,10 @@ func (e *Engine) begin() {
 		e.preempt(q)
 	}
 	for _, q := range s.entered {
+		e.queue.remove(q)
+		if e.waits != nil {
+			e.waits.remove(q)
+		}
 		e.stats.Running++
 		q.prefilled = q.done()
 		need, shared := e.need(q), e.share(q)
@@ -276,9 +289,6 @@ func (e *Engine) begin() {
 			e.decodes = append(e.decodes, q)
 		}
 	}
-	if len(s.entered) > 0 {
-		e.queue.leave(len(s.entered))
-	}
 	if e.cache != nil {
 		e.makeCache(s)
 	}
@@ -287,7 +297,12 @@ func (e *Engine) begin() {
 		e.prefills = slices.DeleteFunc(e.prefills, isOut)
 		e.decodes = slices.DeleteFunc(e.decodes, isOut)
 		for _, q := range s.out {
+			e.fronts++
+			q.front = e.fronts
 			e.queue.unpop(q)
+			if e.waits != nil {
+				e.waits.add(q)
+			}
 		}
 	}
 }
@@ -474,7 +489,8 @@ func (e *Engine) newSequence(j Job) *Sequence {
 	if e.cache == nil {
 		j.Blocks = nil
 	}
-	*q = Sequence{job: j, e: e, arrived: e.now, target: j.Prompt, prefilled: j.Computed, shared: q.shared[:0]}
+	e.nth++
+	*q = Sequence{job: j, e: e, nth: e.nth, arrived: e.now, target: j.Prompt, prefilled: j.Computed, shared: q.shared[:0]}
 	return q
 }
 

@@ -1,6 +1,9 @@
 package llmsim
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // fifo is a queue of sequences.
 type fifo struct {
@@ -39,23 +42,18 @@ func (q *fifo) unpop(s *Sequence) {
 	q.items[q.head] = s
 }
 
-// leave takes out the n sequences that do not wait any more, which as a rule are at the head.
-func (q *fifo) leave(n int) {
-	for ; n > 0 && q.items[q.head].state != waiting; n-- {
-		q.pop()
-	}
-	if n > 0 {
-		rest := slices.DeleteFunc(q.items[q.head:], func(s *Sequence) bool { return s.state != waiting })
-		q.items = q.items[:q.head+len(rest)]
-	}
-}
-
-// remove takes out s, which is near the head where the one that waited longest gives up first.
+// remove takes out s, which as a rule is at the head.
 func (q *fifo) remove(s *Sequence) {
-	i := q.head + slices.Index(q.items[q.head:], s)
-	if i == q.head {
+	if q.items[q.head] == s {
 		q.pop()
 		return
 	}
+	i, _ := slices.BinarySearchFunc(q.items[q.head:], s, (*Sequence).queued)
+	i += q.head
 	q.items = slices.Delete(q.items, i, i+1)
+}
+
+// queued is the order of the queue: who was put at its head last; who came first; by rank; as they were submitted.
+func (s *Sequence) queued(o *Sequence) int {
+	return cmp.Or(cmp.Compare(o.front, s.front), cmp.Compare(s.arrived, o.arrived), cmp.Compare(s.job.Rank, o.job.Rank), cmp.Compare(s.nth, o.nth))
 }

@@ -19,6 +19,11 @@ type Sequence struct {
 	hit    int      // how many it would hit, by the plan hitsOf
 	hitsOf uint64
 
+	nth   uint64        // the how manieth it was to be submitted
+	front uint64        // where it was put at the head of the queue: the how manieth it was to be; else 0
+	due   time.Duration // when EarliestDeadline wants its first token; 0: at any time
+	place int           // in the heap of a waitlist
+
 	entry uint64 // the how manieth it was to enter the batch
 	mark  uint64 // the plan that has a place for it, or preempts it
 }
