@@ -87,7 +87,7 @@ func (r *rank) late(s *Step) bool {
 // tokens at the same nanosecond.
 func TestEarliestDeadlineIsTheNaiveOrder(t *testing.T) {
 	var late, preempted, hits, tokens int
-	for seed := range uint64(400) {
+	for seed := range uint64(150) {
 		run := func(policy Policy) ([]Event, Stats) {
 			rng := rand.New(rand.NewPCG(seed, 8))
 			p := Params{
@@ -153,7 +153,7 @@ func TestEarliestDeadlineIsTheNaiveOrder(t *testing.T) {
 		tokens += len(got)
 	}
 	require.Zero(t, late)
-	require.Greater(t, preempted, 1000)
+	require.Greater(t, preempted, 300)
 	require.Greater(t, hits, 1000)
 	t.Log(tokens, "tokens,", preempted, "preemptions,", hits, "tokens hit")
 }

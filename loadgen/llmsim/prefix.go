@@ -202,7 +202,8 @@ func (e *Engine) makeRoom(tokens int) {
 }
 
 // blocksOf is the hashes of the blocks of j, whose prompt are these texts, a word of which stands for a token. Of a prompt that
-// is longer than its text the end is unknown. Where the two are as long, the answer's blocks follow.
+// is longer than its text the end is unknown. Where the two are as long, the answer's blocks follow, but for those of one that
+// is longer than any Server gives.
 func blocksOf(size int, j Job, texts ...string) []uint64 {
 	b := newBlockHasher(size, j.Prompt)
 	for _, text := range texts {
@@ -211,7 +212,7 @@ func blocksOf(size int, j Job, texts ...string) []uint64 {
 	if b.n == 0 {
 		return nil
 	}
-	if b.n == j.Prompt {
+	if b.n == j.Prompt && j.Output > 0 && j.Output <= maxOutput {
 		b.most += j.Output
 		b.add(answerText(j.Output))
 	}

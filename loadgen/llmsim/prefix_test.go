@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/llmsim"
 	"github.com/goodputkit/goodputkit/loadgen/workload"
@@ -270,6 +271,16 @@ func TestPrefixCacheInABubble(t *testing.T) {
 			_, got := carryOut(t, loadgen.RunnerOf(target(t, p)), plan)
 			require.Equal(t, want, got)
 		})
+	}
+}
+
+// TestAnswerThatNeverComes: an answer that no engine has room for is not hashed before it is refused.
+func TestAnswerThatNeverComes(t *testing.T) {
+	p := llmsim.OPT13B()
+	p.BlockTokens = 16
+	for _, r := range []loadgen.Request{{Prompt: "a", MaxTokens: 1 << 60}, {Prompt: "a", MaxTokens: -1 << 60}, {Prompt: "a", InputTokens: 1 << 60}, {Prompt: "a", InputTokens: -1 << 60}} {
+		report, _ := carryOut(t, llmsim.Runner(p), loadgen.Plan{SLO: chat, Concurrency: 1, Workload: same(1, r)})
+		assert.EqualValues(t, 1, report.Outcomes[goodput.ClientError])
 	}
 }
 

@@ -103,7 +103,9 @@ func job(i Info, req *loadgen.Request) (j Job, reason string) {
 			j.Prompt += words(m.Content)
 		}
 	}
-	j.Prompt = max(1, j.Prompt)
+	if j.Prompt == 0 {
+		j.Prompt = 1
+	}
 	if limit, ok := req.Limits[slo.TTFT]; ok && limit > 0 && limit < math.MaxInt64/1e9 {
 		j.Deadline = time.Duration(math.Round(limit * 1e9))
 	}

@@ -97,6 +97,8 @@ func TestTargetRefuses(t *testing.T) {
 		assert.Equal(t, "HTTP status 400: 99 prompt tokens and 2 output tokens are more than the 100 that the KV cache holds", rec.Detail)
 		rec = loadgen.Do(t.Context(), tg, &loadgen.Request{MaxTokens: -1})
 		assert.Equal(t, goodput.ClientError, rec.Outcome)
+		rec = loadgen.Do(t.Context(), tg, &loadgen.Request{InputTokens: -1, Prompt: "a"})
+		assert.Equal(t, goodput.ClientError, rec.Outcome)
 
 		var wg sync.WaitGroup
 		for range 2 {
