@@ -14,7 +14,7 @@ import (
 	"github.com/goodputkit/goodputkit/slo"
 )
 
-func richReport(t testing.TB) *Report {
+func richReport() *Report {
 	s := slo.MustParse("ttft p95 < 100ms, e2e p99 < 1s, error_rate < 1%, x_a p90 < 1")
 	s.Name = "interactive"
 	a := NewAccumulator(s, WithClasses(slo.Set{"chat": slo.MustParse("itl p95 < 1ms, attainment >= 90%"), "idle": s}),
@@ -35,7 +35,7 @@ func richReport(t testing.TB) *Report {
 }
 
 func TestReportJSONRoundTrip(t *testing.T) {
-	r := richReport(t)
+	r := richReport()
 	b, err := json.Marshal(r)
 	require.NoError(t, err)
 	var back Report
@@ -59,7 +59,7 @@ func TestReportJSONRoundTrip(t *testing.T) {
 
 // The keys are a promise: this list only ever grows.
 func TestReportJSONKeys(t *testing.T) {
-	m := jsonOf(t, richReport(t))
+	m := jsonOf(t, richReport())
 	for _, key := range strings.Fields(`format slo slo_name fingerprint warnings health verdict confidence window window_s offered outcomes
 		good late undecided attainment attainment_ci95 attainment_ci attainment_bounds offered_rps arrival_rps throughput_rps success_rps goodput_rps
 		lost_rps lost dropped_rps unfinished_rps output_tps token_goodput_tps total_tps total_token_goodput_tps flow percentiles worst

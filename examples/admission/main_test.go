@@ -61,11 +61,11 @@ func (c scenario) load(t *testing.T, x float64, seed uint64) load {
 }
 
 // measured is n runs of a policy at so many times the limit.
-func (c scenario) measured(t *testing.T, x float64, n int, put func(*system) error) (goodput, tokens, refused sample) {
+func (c scenario) measured(t *testing.T, x float64, n int, put func(*system) error) (goodput, refused sample) {
 	t.Helper()
 	r := row{put: put}
 	require.NoError(t, r.measure(t.Context(), &options{slo: c.slo, source: c.source, limit: c.limit, seeds: n, duration: 20 * time.Minute}, x))
-	return r.goodput[0], r.tokens[0], r.refused[0]
+	return r.goodput[0], r.refused[0]
 }
 
 // Beyond the limit goodput does not fall with the load, and is a fifth above that of the best fixed cap.
@@ -94,11 +94,11 @@ func TestGoodputBeyondTheLimit(t *testing.T) {
 			at2, tokens2 := r.goodput[2], r.tokens[2].mean()
 			best := 0.0
 			for _, n := range c.caps {
-				g, _, _ := c.measured(t, 2, seeds(2), fixed(n, 0))
+				g, _ := c.measured(t, 2, seeds(2), fixed(n, 0))
 				t.Logf("2 × the limit, at most %d in flight: %v/s", n, g)
 				best = max(best, g.mean())
 			}
-			none, _, _ := c.measured(t, 2, 1, fixed(math.MaxInt, 0))
+			none, _ := c.measured(t, 2, 1, fixed(math.MaxInt, 0))
 			t.Logf("2 × the limit, no control: %v/s; ours %v/s, %.0f %% of its peak, in tokens %.0f %%; %.2f × the best cap's; %.0f %% of what is offered",
 				none, at2, 100*at2.mean()/highest, 100*tokens2/peak(r.tokens), at2.mean()/best, 100*at2.mean()/(2*c.limit))
 			switch c.name {
@@ -121,7 +121,7 @@ func TestHardlyAnythingIsRefusedBelowTheLimit(t *testing.T) {
 	oneGoroutine(t)
 	for _, c := range []scenario{conversation, code} {
 		for _, x := range []float64{0.2, 0.5, 0.8, 0.9} {
-			g, _, refused := c.measured(t, x, seeds(3), defend(c.slo))
+			g, refused := c.measured(t, x, seeds(3), defend(c.slo))
 			t.Logf("%s, %.1f × the limit: goodput %v/s, refused %v %%", c.name, x, g, refused)
 			require.LessOrEqual(t, refused.mean(), 1.0, "%s at %v", c.name, x)
 		}
@@ -282,16 +282,16 @@ func TestOnlyDoneIsHeardOf(t *testing.T) {
 	oneGoroutine(t)
 	c := conversation
 	c.slo = slo.MustParse("e2e p95 < 25s")
-	g, _, refused := c.measured(t, 2, seeds(3), func(s *system) error {
+	g, refused := c.measured(t, 2, seeds(3), func(s *system) error {
 		scheduler, err := admission.NewScheduler(admission.Config{SLO: c.slo})
 		s.policy = &defended{s: s, scheduler: scheduler, blind: true}
 		return err
 	})
 	t.Logf("2 × the limit, e2e alone: %v/s, refused %v %%", g, refused)
-	none, _, _ := c.measured(t, 2, 1, fixed(math.MaxInt, 0))
+	none, _ := c.measured(t, 2, 1, fixed(math.MaxInt, 0))
 	best := 0.0
 	for _, n := range []int{16, 24, 32} {
-		cap, _, _ := c.measured(t, 2, seeds(2), fixed(n, 0))
+		cap, _ := c.measured(t, 2, seeds(2), fixed(n, 0))
 		best = max(best, cap.mean())
 	}
 	t.Logf("no control %v/s, best of three caps %.3f/s", none, best)

@@ -59,7 +59,7 @@ func TestTraces(t *testing.T) {
 				require.NoError(t, ours.measure(t.Context(), &options{slo: c.slo, source: c.source, limit: c.limit, seeds: 20}, x))
 				t.Logf("%v × the limit: goodput %v/s, %.0f tokens/s, refused %v %%", x, ours.goodput[i], ours.tokens[i].mean(), ours.refused[i])
 			}
-			none, _, _ := c.measured(t, k.at[0], 20, fixed(math.MaxInt, 0))
+			none, _ := c.measured(t, k.at[0], 20, fixed(math.MaxInt, 0))
 			t.Logf("%v × the limit, no control: %v/s", k.at[0], none)
 			require.Greater(t, ours.goodput[0].mean(), 2*none.mean())
 			caps := c.caps[1:3]
@@ -67,7 +67,7 @@ func TestTraces(t *testing.T) {
 				caps = c.caps
 			}
 			for _, n := range caps {
-				g, _, _ := c.measured(t, k.at[0], 20, fixed(n, 0))
+				g, _ := c.measured(t, k.at[0], 20, fixed(n, 0))
 				t.Logf("%v × the limit, at most %d in flight: %v/s", k.at[0], n, g)
 				require.Greater(t, ours.goodput[0].mean(), 1.15*g.mean())
 			}

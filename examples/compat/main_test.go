@@ -12,7 +12,7 @@ import (
 
 const records = "../../goodput/compat/testdata/records.jsonl"
 
-func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
+func call(args ...string) (status int, stdout, stderr string) {
 	var out, err bytes.Buffer
 	status = run(args, &out, &err)
 	return status, out.String(), err.String()
@@ -20,12 +20,12 @@ func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 
 func TestRecordsAndBack(t *testing.T) {
 	result := filepath.Join(t.TempDir(), "result.json")
-	status, text, _ := call(t, records, "--goodput", "ttft:400 tpot:30 e2el:2500", "--vllm", result)
+	status, text, _ := call(records, "--goodput", "ttft:400 tpot:30 e2el:2500", "--vllm", result)
 	require.Zero(t, status)
 	require.Contains(t, text, "57.5%", "ours")
 	require.Contains(t, text, "34 failed requests left out of the denominator: attainment +13.9 points")
 
-	status, text, _ = call(t, "--goodput", "ttft:400 tpot:30 e2el:2500", "--markdown", result, "--report")
+	status, text, _ = call("--goodput", "ttft:400 tpot:30 e2el:2500", "--markdown", result, "--report")
 	require.Zero(t, status)
 	require.Contains(t, text, "| completed | 156 | 162 |")
 	require.True(t, strings.HasPrefix(text, "SLO"), "the report comes first")
@@ -39,7 +39,7 @@ func TestDoesNotWriteOverItsInput(t *testing.T) {
 	require.NoError(t, os.WriteFile(name, before, 0o600))
 	require.NoError(t, os.Symlink(name, link))
 	for _, out := range []string{name, link} {
-		status, _, says := call(t, name, "--goodput", "ttft:400", "--vllm", out)
+		status, _, says := call(name, "--goodput", "ttft:400", "--vllm", out)
 		require.Equal(t, exitError, status)
 		require.Contains(t, says, "the file of records itself")
 		after, err := os.ReadFile(name)
@@ -52,7 +52,7 @@ func TestDoesNotWriteOverItsInput(t *testing.T) {
 func TestALongResult(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "result.json")
 	require.NoError(t, os.WriteFile(name, []byte(`{"generated_texts":["`+strings.Repeat("word ", 1<<19)+`"],"ttfts":[0.1],"itls":[[0.1]],"output_lens":[2],"duration":1,"completed":1}`), 0o600))
-	status, out, says := call(t, name, "--goodput", "ttft:400")
+	status, out, says := call(name, "--goodput", "ttft:400")
 	require.Zero(t, status, says)
 	require.Contains(t, out, "100%")
 }
@@ -73,12 +73,12 @@ func TestRefuses(t *testing.T) {
 		{[]string{"none.json", "--slo", "e2e p95 < 1s"}, exitError, "none.json"},
 		{[]string{other, "--slo", "e2e p95 < 1s"}, exitError, "--save-detailed"},
 	} {
-		status, _, says := call(t, test.args...)
+		status, _, says := call(test.args...)
 		require.Equal(t, test.status, status, test.args)
 		require.Contains(t, says, test.says)
 		require.Equal(t, 1, strings.Count(says, "\n"))
 	}
-	status, help, _ := call(t, "--help")
+	status, help, _ := call("--help")
 	require.Zero(t, status)
 	require.Contains(t, help, "-goodput")
 }

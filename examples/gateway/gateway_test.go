@@ -61,15 +61,13 @@ func newStand(t *testing.T, upstream http.Handler, args ...string) *stand {
 	return s
 }
 
-// upstream has h answer for the endpoint until stop.
-func (s *stand) upstream(h http.Handler) (stop func()) {
+// upstream has h answer for the endpoint.
+func (s *stand) upstream(h http.Handler) {
 	l, err := s.memory.listen(upstreamAt)
 	require.NoError(s.t, err)
 	srv := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	go func() { _ = srv.Serve(l) }()
-	stop = func() { srv.Close() }
-	s.t.Cleanup(stop)
-	return stop
+	s.t.Cleanup(func() { srv.Close() })
 }
 
 const ask = `{"model":"m","messages":[{"role":"user","content":"what is goodput"}],"max_tokens":4,"stream":true}`

@@ -22,8 +22,8 @@ type golden struct {
 var goldenNames = map[compat.Tool]string{compat.VLLM: "vllm", compat.AIPerf: "aiperf", compat.GuideLLM: "guidellm",
 	compat.InferencePerf: "inference-perf", compat.DistServe: "distserve", compat.MLPerf: "mlperf"}
 
-func readRecords(t testing.TB, name string) (all []*goodput.Record) {
-	f, err := os.Open(name)
+func readRecords(t testing.TB) (all []*goodput.Record) {
+	f, err := os.Open("testdata/records.jsonl")
 	require.NoError(t, err)
 	defer f.Close()
 	rr, err := goodput.ReadRecords(f)
@@ -42,7 +42,7 @@ func readGolden(t testing.TB) (g golden) {
 	return g
 }
 
-func compare(t testing.TB, s slo.SLO, records []*goodput.Record) *compat.Comparison {
+func compare(s slo.SLO, records []*goodput.Record) *compat.Comparison {
 	c := compat.NewScorer(s)
 	for _, r := range records {
 		c.Observe(r)
@@ -55,7 +55,7 @@ var goldenSLO = slo.MustParse("ttft p95 < 400ms, tpot p95 < 30ms, e2e p95 < 2500
 
 func TestPeersOwnFunctionsSayTheSame(t *testing.T) {
 	g := readGolden(t)
-	c := compare(t, goldenSLO, readRecords(t, "testdata/records.jsonl"))
+	c := compare(goldenSLO, readRecords(t))
 	for _, s := range c.Scores {
 		t.Run(string(s.Tool), func(t *testing.T) {
 			want := g.Scores[goldenNames[s.Tool]]
@@ -108,7 +108,7 @@ func TestPeersOwnFunctionsSayTheSame(t *testing.T) {
 }
 
 func TestGoodputNeedsItsRuns(t *testing.T) {
-	c := compare(t, goldenSLO, readRecords(t, "testdata/records.jsonl"))
+	c := compare(goldenSLO, readRecords(t))
 	for _, s := range c.Scores {
 		if s.Tool == compat.DistServe || s.Tool == compat.MLPerf {
 			require.True(t, math.IsNaN(s.GoodputRPS), s.Tool)

@@ -33,7 +33,7 @@ func TestNothingStreams(t *testing.T) {
 	for i := range 30 {
 		records = append(records, &goodput.Record{Start: time.Unix(int64(i), 0), End: 500 * time.Millisecond, Outcome: goodput.Success})
 	}
-	c := compare(t, slo.MustParse("ttft p95 < 1s"), records)
+	c := compare(slo.MustParse("ttft p95 < 1s"), records)
 	by := map[compat.Tool]compat.Score{}
 	for _, s := range c.Scores {
 		by[s.Tool] = s
@@ -45,12 +45,12 @@ func TestNothingStreams(t *testing.T) {
 	require.Zero(t, by[compat.AIPerf].Attainment)
 	require.EqualValues(t, 30, by[compat.AIPerf].Requests)
 
-	c = compare(t, slo.MustParse("e2e p95 < 1s"), records)
+	c = compare(slo.MustParse("e2e p95 < 1s"), records)
 	require.Equal(t, 1.0, c.Scores[1].Attainment, "AIPerf")
 }
 
 func TestTextFitsAndMarkdownHoldsItsTable(t *testing.T) {
-	c := compare(t, goldenSLO, readRecords(t, "testdata/records.jsonl"))
+	c := compare(goldenSLO, readRecords(t))
 	for line := range strings.Lines(c.String()) {
 		require.LessOrEqual(t, figure.Width(strings.TrimSuffix(line, "\n")), 100, line)
 	}
@@ -65,7 +65,7 @@ func TestTextFitsAndMarkdownHoldsItsTable(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	c := compare(t, goldenSLO, readRecords(t, "testdata/records.jsonl"))
+	c := compare(goldenSLO, readRecords(t))
 	text, err := json.Marshal(*c)
 	require.NoError(t, err)
 	var got struct {

@@ -56,7 +56,7 @@ func hasWarning(warnings []error, kind error) bool {
 
 // The figures of what WriteVLLM writes are those that vLLM's own calculate_metrics computes.
 func TestWriteVLLMHasVLLMsFigures(t *testing.T) {
-	text := write(t, readRecords(t, "testdata/records.jsonl"), compat.VLLMHeader{Model: "m", SLO: goldenSLO})
+	text := write(t, readRecords(t), compat.VLLMHeader{Model: "m", SLO: goldenSLO})
 	var got map[string]any
 	require.NoError(t, json.Unmarshal(text, &got))
 	golden, err := os.ReadFile("testdata/golden.json")
@@ -83,7 +83,7 @@ func TestWriteVLLMHasVLLMsFigures(t *testing.T) {
 // What was written is read as it was, but for what vLLM's format has no place for: the tokens of a chunk, and the end of
 // an answer after its last chunk.
 func TestVLLMRoundTrip(t *testing.T) {
-	records := readRecords(t, "testdata/records.jsonl")
+	records := readRecords(t)
 	start := records[0].Start
 	run, err := compat.ReadVLLM(bytes.NewReader(write(t, records, compat.VLLMHeader{Model: "m", Backend: "openai-chat", RequestRate: 20, MaxConcurrency: 8})), compat.WithRunStart(start))
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestVLLMRoundTrip(t *testing.T) {
 
 // The vLLM column over what vLLM saved is what vLLM printed.
 func TestCompareSaysWhatTheFileSays(t *testing.T) {
-	text := write(t, readRecords(t, "testdata/records.jsonl"), compat.VLLMHeader{SLO: goldenSLO})
+	text := write(t, readRecords(t), compat.VLLMHeader{SLO: goldenSLO})
 	for name, without := range map[string][]string{
 		"now":                {},
 		"without latencies":  {"latencies", "queue_times"},
@@ -226,7 +226,7 @@ func TestVLLMErrorsBecomeOutcomes(t *testing.T) {
 }
 
 func TestReadVLLMRefuses(t *testing.T) {
-	text := write(t, readRecords(t, "testdata/records.jsonl"), compat.VLLMHeader{})
+	text := write(t, readRecords(t), compat.VLLMHeader{})
 	for name, test := range map[string]struct {
 		text string
 		want error
@@ -339,7 +339,7 @@ func TestVLLMMemoryIsBounded(t *testing.T) {
 }
 
 func FuzzReadVLLM(f *testing.F) {
-	text := write(f, readRecords(f, "testdata/records.jsonl")[:12], compat.VLLMHeader{Model: "m", SLO: goldenSLO})
+	text := write(f, readRecords(f)[:12], compat.VLLMHeader{Model: "m", SLO: goldenSLO})
 	f.Add(text)
 	f.Add(older(f, text, "latencies", "queue_times", "start_times"))
 	f.Add([]byte(small))

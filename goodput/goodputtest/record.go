@@ -60,9 +60,6 @@ func Limit(m slo.Metric, v float64) Option {
 	}
 }
 
-// Detail is the error in one line.
-func Detail(text string) Option { return func(s *spec) { s.r.Detail = text } }
-
 // Record is one synthetic record:
 //
 //	goodputtest.Record(goodputtest.TTFT(200*time.Millisecond), goodputtest.TPOT(20*time.Millisecond), goodputtest.Tokens(50))
