@@ -19,14 +19,14 @@ import (
 // between runs, which is what a difference is held against, is not known.
 const LeastRuns = 4
 
-// Warnings of a comparison, for errors.Is.
+// Warnings of a comparison, for errors.Is. ErrClient is one, too.
 var (
-	ErrFewRuns  = errors.New("too few runs for an interval")
-	ErrArrivals = errors.New("the two did not have the same arrivals")
-	ErrLengths  = errors.New("the two did not have the same lengths")
-	ErrWindows  = errors.New("whole runs and steady states are compared")
-	ErrSameRun  = errors.New("runs that are there more than once, and count once")
-	ErrDisagree = errors.New("requests and tokens do not say the same")
+	ErrFewRuns  = errors.New("too few runs for an interval")                       // fewer than LeastRuns on a side
+	ErrArrivals = errors.New("the two did not have the same arrivals")             // they differ by more than a tenth
+	ErrLengths  = errors.New("the two did not have the same lengths")              // of prompts or of answers, by more than a tenth
+	ErrWindows  = errors.New("whole runs and steady states are compared")          // what it took to fill and to empty the system is in some only
+	ErrSameRun  = errors.New("runs that are there more than once, and count once") // on one side
+	ErrDisagree = errors.New("requests and tokens do not say the same")            // they have different winners
 )
 
 // Winner says which of two systems has more of a figure.
@@ -70,10 +70,7 @@ func (c Comparison) Winner() Winner { return c.Goodput.Winner }
 // each, made one after the other and best by turns, for what varies between runs is what a difference has to exceed. Without
 // as many there are means and no interval. The confidence is goodput.DefaultConfidence for each figure by itself.
 //
-// It refuses reports that are not of one SLO (ErrSLO). It warns where the arrivals or the lengths of prompts and answers
-// differ by more than a tenth (ErrArrivals, ErrLengths), where some windows are whole runs, with what it took to fill and to empty
-// the system, and others are not (ErrWindows), where reports of one side are one run, which count once (ErrSameRun), where requests and tokens have different winners (ErrDisagree), and where
-// a client was not sound (ErrClient).
+// It refuses reports that are not of one SLO (ErrSLO).
 func Compare(a, b []*goodput.Report) (*Comparison, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, errors.New("curve: a comparison needs reports of either side: give at least four each")

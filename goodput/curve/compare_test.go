@@ -104,6 +104,12 @@ func TestCompareWarns(t *testing.T) {
 	assert.Contains(t, c.Warnings[0].Error(), "16 and 500")
 	assert.Equal(t, NoDifference, c.Winner())
 
+	c, err = Compare(replicates(4, 10, 0.9, 100), replicates(4, 10, 0.8, 1000))
+	require.NoError(t, err)
+	assert.Equal(t, []Winner{A, B}, []Winner{c.Winner(), c.TokenGoodput.Winner})
+	require.ErrorIs(t, c.Warnings[0], ErrDisagree)
+	assert.Contains(t, c.Warnings[0].Error(), "by goodput in requests/s the winner is a, in tokens/s it is b")
+
 	closed := func(plan string) []*goodput.Report {
 		all := replicates(4, 5, 0.9, 16)
 		for _, r := range all {

@@ -165,7 +165,7 @@ func (d *Document) curveAlarm() (all []string, what string) {
 }
 
 func comparisonCard(x *curve.Comparison) card {
-	c := card{Tone: plain, Badge: strings.ToUpper(string(x.Winner())), Unit: "requests/s",
+	c := card{Tone: plain, Badge: strings.ToUpper(string(x.Winner())), Unit: "requests/s, B − A",
 		Lines: []goodput.Line{{Name: "Comparison", Text: comparisonText(x)}}}
 	if w := x.Winner(); w == curve.A || w == curve.B {
 		c.Badge = "GREATER GOODPUT: " + c.Badge
@@ -174,7 +174,6 @@ func comparisonCard(x *curve.Comparison) card {
 	if x.Goodput.Diff > 0 {
 		c.Figure = "+" + c.Figure
 	}
-	c.Unit = "requests/s, B − A"
 	return c
 }
 
