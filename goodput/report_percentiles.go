@@ -94,13 +94,13 @@ func bracket(ci [2]float64, text func(float64) string) string {
 func (r *Report) slowSide() string {
 	d := r.Percentiles[string(slo.Speed)]
 	var reached []string
-	for _, o := range r.allObjectives() {
+	for class, o := range r.AllObjectives() {
 		if o.Objective.Metric != slo.Speed || !(o.AtLeast > 0) {
 			continue
 		}
 		of := ""
-		if o.class != "" {
-			of = " of " + figure.Clean(o.class, 16)
+		if class != "" {
+			of = " of " + figure.Clean(class, 16)
 		}
 		share := figure.Percent(float64(o.Objective.Percentile) / 100)
 		reached = append(reached, fmt.Sprintf("%s%s at least %s tok/s", share, of, figure.Number(o.AtLeast)))

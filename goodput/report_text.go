@@ -1,7 +1,6 @@
 package goodput
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -77,12 +76,13 @@ func (r *Report) verdictText() string {
 	if r.Verdict != Inconclusive {
 		return v
 	}
-	all := r.allObjectives()
 	if r.Undecided > 0 {
 		return fmt.Sprintf("%s (%s were cut off undecided)", v, figure.Count(r.Undecided)+" requests")
 	}
-	if slices.ContainsFunc(all, func(o objectiveOf) bool { return !o.Holds }) {
-		return v + " (the sample misses it)"
+	for _, o := range r.AllObjectives() {
+		if !o.Holds {
+			return v + " (the sample misses it)"
+		}
 	}
 	return v + " (the sample holds it)"
 }
@@ -120,7 +120,7 @@ func (r *Report) goodputText() string {
 
 // mainLossText names the failure that most of the lost requests were lost to, where they were not lost to lateness.
 func (r *Report) mainLossText() string {
-	causes := r.causes()
+	causes := figure.ByCount(r.Lost)
 	if len(causes) == 0 || 2*r.Lost[causes[0]] <= r.Flow.Ended-r.Flow.Good {
 		return ""
 	}
@@ -135,7 +135,7 @@ func (r *Report) mainLossText() string {
 func (r *Report) failuresText() string {
 	const most = 3
 	var parts []string
-	for i, cause := range r.causes() {
+	for i, cause := range figure.ByCount(r.Lost) {
 		if i == most {
 			parts = append(parts, "…")
 			break
@@ -176,57 +176,40 @@ func (r *Report) attainmentText() string {
 	return fmt.Sprintf("%s (%s interval %s)", text, figure.Percent(r.Confidence), figure.Interval(r.AttainmentCI))
 }
 
-// objectiveOf is an objective with the class that it is about, where that needs saying.
-type objectiveOf struct {
-	class string
-	ObjectiveResult
-}
-
-func (r *Report) allObjectives() (all []objectiveOf) {
-	if !r.bySLOs() {
-		for _, o := range r.Objectives {
-			all = append(all, objectiveOf{"", o})
-		}
-		return all
-	}
-	for _, class := range slices.Sorted(maps.Keys(r.Classes)) {
-		for _, o := range r.Classes[class].Objectives {
-			all = append(all, objectiveOf{class, o})
-		}
-	}
-	return all
-}
-
 func (r *Report) textObjectives() string {
-	all := r.allObjectives()
-	if len(all) == 0 {
-		return ""
-	}
 	t := figure.Table{Left: map[int]bool{1: true, 7: true}}
 	class := ""
 	if r.bySLOs() {
 		class = "Class"
 	}
 	t.Row("Objective", class, "share", "target", figure.Percent(r.Confidence)+" interval", "late", "sample", "verdict")
-	for _, o := range all {
-		sign, late := "≥ ", figure.Count(o.Missed)
-		if o.Objective.Metric == slo.ErrorRate {
-			sign = "≤ "
-		}
-		if o.Objective.Metric.Population() {
-			late = ""
-		}
-		sample := "misses"
-		switch {
-		case o.N == 0:
-			sample = figure.Absent
-		case o.Holds:
-			sample = "holds"
-		}
-		t.Row(o.Objective.String(), figure.Clean(o.class, 16), figure.Share(o.Share, o.Target), sign+figure.Percent(o.Target),
-			figure.Interval(o.CI, o.Target), late, sample, figure.Clean(string(o.Verdict), 20))
+	for class, o := range r.AllObjectives() {
+		t.Row(slices.Insert(o.Row(), 1, figure.Clean(class, 16))...)
+	}
+	if t.Rows() == 1 {
+		return ""
 	}
 	return t.String()
+}
+
+// Row is the result for a table: the objective, its share, its target, the share's interval, how many were late, "holds" or "misses"
+// of the sample, and the verdict.
+func (o ObjectiveResult) Row() []string {
+	sign, late, sample := "≥ ", figure.Count(o.Missed), "misses"
+	if o.Objective.Metric == slo.ErrorRate {
+		sign = "≤ "
+	}
+	if o.Objective.Metric.Population() {
+		late = ""
+	}
+	switch {
+	case o.N == 0:
+		sample = figure.Absent
+	case o.Holds:
+		sample = "holds"
+	}
+	return []string{o.Objective.String(), figure.Share(o.Share, o.Target), sign + figure.Percent(o.Target), figure.Interval(o.CI, o.Target),
+		late, sample, figure.Clean(string(o.Verdict), 20)}
 }
 
 // textRates is throughput beside goodput and what was lost between them. The columns add up: their numbers have equally
@@ -260,7 +243,7 @@ func (r *Report) textRates() string {
 	t.Row("success", figure.Count(f.Success), rps(r.SuccessRPS), share(f.Success))
 	t.Row("goodput", figure.Count(f.Good), rps(r.GoodputRPS), share(f.Good), tps(r.TokenGoodputTPS), tps(r.TotalGoodputTPS))
 	t.Row("lost", figure.Count(lost), rps(r.perSecond(lost)), share(lost), tps(r.perSecond(lostOutput)), tps(r.perSecond(lostTotal)))
-	for _, cause := range r.causes() {
+	for _, cause := range figure.ByCount(r.Lost) {
 		t.Row("  "+figure.Clean(cause, 50), figure.Count(r.Lost[cause]), rps(r.LostRPS[cause]), share(r.Lost[cause]))
 	}
 	if f.Dropped > 0 {
@@ -283,13 +266,6 @@ func (r *Report) perSecond(n uint64) float64 {
 		return math.NaN()
 	}
 	return float64(n) / r.WindowS
-}
-
-// causes are what requests were lost to, the most frequent first.
-func (r *Report) causes() []string {
-	return slices.SortedFunc(maps.Keys(r.Lost), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Lost[b], r.Lost[a]), cmp.Compare(a, b))
-	})
 }
 
 // textBooks closes the books of the cohort.

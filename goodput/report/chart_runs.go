@@ -48,7 +48,7 @@ func lostChart(runs []Run, of string) Chart {
 			worst, share = i, float64(f.Ended-f.Good)/float64(f.Ended)
 		}
 	}
-	causes := byCount(lost)
+	causes := figure.ByCount(lost)
 	chart.Series = []Series{good}
 	for i, cause := range causes[:min(len(causes), maxCauses)] {
 		s := Series{Name: "lost: " + clean(cause)}
@@ -77,7 +77,7 @@ func lostChart(runs []Run, of string) Chart {
 		chart.Sentence = "Nothing was lost: all throughput is goodput."
 	default:
 		r := runs[worst].Report
-		first := byCount(r.Lost)[0]
+		first := figure.ByCount(r.Lost)[0]
 		chart.Sentence = fmt.Sprintf("%s of throughput was lost%s, most of it to %s (%s of %s requests).", figure.Share(share), at(runs[worst].Name, " at "),
 			clean(first), figure.Count(r.Lost[first]), figure.Count(r.Flow.Ended))
 	}

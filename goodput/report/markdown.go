@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -101,7 +100,7 @@ func lostTable(runs []Run, kind string) Table {
 	for _, r := range runs {
 		of := r.Report
 		d := figure.Decimals(max(of.ThroughputRPS, of.OfferedRPS), 4)
-		for _, cause := range byCount(of.Lost) {
+		for _, cause := range figure.ByCount(of.Lost) {
 			share := math.NaN()
 			if of.Flow.Ended > 0 {
 				share = float64(of.Lost[cause]) / float64(of.Flow.Ended)
@@ -110,19 +109,6 @@ func lostTable(runs []Run, kind string) Table {
 		}
 	}
 	return t
-}
-
-// byCount are the keys, that of the greatest count first.
-func byCount(counts map[string]uint64) []string {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		if counts[a] != counts[b] {
-			if counts[a] > counts[b] {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a, b)
-	})
 }
 
 type markdown struct{ b strings.Builder }

@@ -108,20 +108,7 @@ func objectiveTable(runs []Run, kind string) Table {
 	}
 	for _, r := range runs {
 		for _, o := range objectives(r.Report) {
-			sign, late, sample := "≥ ", figure.Count(o.Missed), "misses"
-			if o.Objective.Metric == slo.ErrorRate {
-				sign = "≤ "
-			}
-			if o.Objective.Metric.Population() {
-				late = ""
-			}
-			switch {
-			case o.N == 0:
-				sample = figure.Absent
-			case o.Holds:
-				sample = "holds"
-			}
-			cells := []string{o.Objective.String(), figure.Share(o.Share, o.Target), sign + figure.Percent(o.Target), figure.Interval(o.CI, o.Target), late, sample, clean(string(o.Verdict))}
+			cells := o.Row()
 			if byClass {
 				cells = append([]string{o.class}, cells...)
 			}
@@ -154,7 +141,7 @@ func rateTable(r *goodput.Report) Table {
 	row("throughput", f.Ended, r.ThroughputRPS, r.OutputTPS)
 	row("success", f.Success, r.SuccessRPS)
 	row("goodput", f.Good, r.GoodputRPS, r.TokenGoodputTPS)
-	for _, cause := range byCount(r.Lost) {
+	for _, cause := range figure.ByCount(r.Lost) {
 		row("lost: "+clean(cause), r.Lost[cause], r.LostRPS[cause])
 	}
 	return t

@@ -96,3 +96,12 @@ func TestWrap(t *testing.T) {
 	assert.Equal(t, "SLO  one\n     two three\n", WrapWords("SLO  ", []string{"one", "two three"}, 14))
 	assert.Equal(t, "SLO  \n", Wrap("SLO  ", "", 13))
 }
+
+func TestByCount(t *testing.T) {
+	assert.Equal(t, []string{"c", "a", "b"}, ByCount(map[string]uint64{"a": 1, "b": 1, "c": 2}))
+}
+
+func TestInterval(t *testing.T) {
+	assert.Equal(t, "94.9% to 95.04%", Interval([2]float64{0.949, 0.9504}, 0.95))
+	assert.Equal(t, "–", Interval([2]float64{math.NaN(), 1}))
+}

@@ -1,6 +1,9 @@
 package figure
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -126,4 +129,11 @@ func WrapWords(first string, words []string, width int) string {
 	}
 	b.WriteByte('\n')
 	return b.String()
+}
+
+// ByCount are the keys, that of the greatest count first.
+func ByCount(counts map[string]uint64) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
 }
