@@ -41,7 +41,8 @@
 // aside, and are served when nothing waits that can still be in time. When more are, it is no burst but an overload; then
 // those that stand aside are refused, too.
 //
-// Before it refuses, it degrades: the longer the wait, the further down the [Ladder] of its class a request goes.
+// Before it refuses, it degrades: the longer the wait, the further down the [Ladder] of its class a request goes. Who sends it carries
+// that out; over HTTP [ChatSizes.Degrade] can, which lowers the limits in its body, and the client is told in [GrantedHeader].
 //
 // No latency is compared with an earlier one, and nothing is decided by end-to-end times: requests that take longer because
 // they do more (four times the output, say) change nothing, as long as there is room for them.

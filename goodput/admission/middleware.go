@@ -22,6 +22,11 @@ type MiddlewareConfig struct {
 	// none; of other events each that is not empty carries one. The data must neither be kept nor changed.
 	Tokens func(data []byte) int
 
+	// Degrade carries out what a request was granted that is less than it asked for: it changes req, which next gets, and returns
+	// what the client is told of that in [GrantedHeader]; "": nothing. nil: it is next's, which finds the grant by [PermitOf].
+	// For bodies of OpenAI's APIs there is [ChatSizes.Degrade].
+	Degrade func(req *http.Request, g Grant) (granted string)
+
 	// Refused answers a request that was refused; nil: [WriteRejection] does.
 	Refused func(w http.ResponseWriter, req *http.Request, err *RejectedError)
 }
@@ -76,7 +81,14 @@ func (c *Controller) Middleware(next http.Handler, config MiddlewareConfig) http
 		}
 		b := &body{permit: p, req: req, tokens: config.Tokens, length: -1}
 		defer b.end()
-		next.ServeHTTP(b.writer.Wrap(w, req, b), req.WithContext(context.WithValue(req.Context(), permitKey{}, p)))
+		watched := b.writer.Wrap(w, req, b)
+		req = req.WithContext(context.WithValue(req.Context(), permitKey{}, p))
+		if config.Degrade != nil && p.Grant().Degraded() {
+			if granted := config.Degrade(req, p.Grant()); granted != "" {
+				b.writer.Keep(GrantedHeader, granted)
+			}
+		}
+		next.ServeHTTP(watched, req)
 		b.returned = true
 	})
 }

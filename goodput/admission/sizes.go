@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -35,8 +36,8 @@ type ChatSizes struct {
 	MaxTokens int
 }
 
-// Request reads the body and puts it back: whoever reads req.Body next reads what came, unchanged, with the errors that came.
-func (c ChatSizes) Request(req *http.Request) (r Request) {
+// defaulted is c with its defaults.
+func (c ChatSizes) defaulted() ChatSizes {
 	if c.MaxBody <= 0 {
 		c.MaxBody = 1 << 20
 	}
@@ -46,6 +47,12 @@ func (c ChatSizes) Request(req *http.Request) (r Request) {
 	if c.MaxTokens <= 0 {
 		c.MaxTokens = 1 << 17
 	}
+	return c
+}
+
+// Request reads the body and puts it back: whoever reads req.Body next reads what came, unchanged, with the errors that came.
+func (c ChatSizes) Request(req *http.Request) (r Request) {
+	c = c.defaulted()
 	if req.Body == nil || req.Body == http.NoBody {
 		return r
 	}
@@ -53,13 +60,8 @@ func (c ChatSizes) Request(req *http.Request) (r Request) {
 		r.InputTokens = c.tokens(float64(req.ContentLength) / c.BytesPerToken)
 		return r
 	}
-	text, whole := c.read(req)
-	encoding := req.Header.Get("Content-Encoding")
-	if whole && encoding == "gzip" {
-		text, whole = inflate(text, c.MaxBody)
-	}
-	known := encoding == "" || encoding == "identity" || encoding == "gzip"
-	if !known || !whole || !wellformed.JSON(text) || !c.sizes(&r, text) {
+	text, legible := c.read(req)
+	if !legible || !c.sizes(&r, text) {
 		r.InputTokens = c.tokens(float64(len(text)) / c.BytesPerToken)
 	}
 	return r
@@ -68,10 +70,10 @@ func (c ChatSizes) Request(req *http.Request) (r Request) {
 // tokens is a number of tokens that a request may count for.
 func (c ChatSizes) tokens(n float64) int { return int(math.Ceil(min(max(n, 0), float64(c.MaxTokens)))) }
 
-// read reads the body, as far as may be, and puts it back; whole: to its end.
-func (c ChatSizes) read(req *http.Request) (text []byte, whole bool) {
+// read reads the body, as far as may be, and puts it back; legible: to its end, and it is JSON, unpacked.
+func (c ChatSizes) read(req *http.Request) (text []byte, legible bool) {
 	text, err := io.ReadAll(io.LimitReader(req.Body, c.MaxBody+1))
-	whole = err == nil && int64(len(text)) <= c.MaxBody
+	legible = err == nil && int64(len(text)) <= c.MaxBody
 	rest := io.Reader(req.Body)
 	if err != nil {
 		rest = failing{err}
@@ -80,7 +82,16 @@ func (c ChatSizes) read(req *http.Request) (text []byte, whole bool) {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(text), rest), req.Body}
-	return text, whole
+	switch req.Header.Get("Content-Encoding") {
+	case "", "identity":
+	case "gzip":
+		if legible {
+			text, legible = inflate(text, c.MaxBody)
+		}
+	default:
+		legible = false
+	}
+	return text, legible && wellformed.JSON(text)
 }
 
 // failing is what an error leaves to be read.
@@ -105,13 +116,8 @@ func (c ChatSizes) sizes(r *Request, body []byte) bool {
 		return false
 	}
 	var prompt [4]float64 // tokens, by what has them; of a key that stands twice the last one counts, as with others who read it
-	var most [3]float64
-	n, stream := 1.0, false
-	number := func(to *float64, v gjson.Result) {
-		if v.Type == gjson.Number {
-			*to = v.Num
-		}
-	}
+	var limits limits
+	stream := false
 	doc.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "messages", "prompt", "input":
@@ -122,28 +128,54 @@ func (c ChatSizes) sizes(r *Request, body []byte) bool {
 			prompt[2] = float64(len(v.Raw)) / c.BytesPerToken
 		case "functions":
 			prompt[3] = float64(len(v.Raw)) / c.BytesPerToken
-		case "max_completion_tokens":
-			number(&most[0], v)
-		case "max_tokens":
-			number(&most[1], v)
-		case "max_output_tokens":
-			number(&most[2], v)
-		case "n":
-			number(&n, v)
 		case "stream":
 			stream = v.Type == gjson.True
+		default:
+			limits.take(key.Str, v)
 		}
 		return true
 	})
 	r.InputTokens = c.tokens(prompt[0] + prompt[1] + prompt[2] + prompt[3])
 	r.Whole = !stream
-	for _, m := range most {
-		if m >= 1 {
-			r.MaxOutputTokens = c.tokens(m * max(n, 1))
-			break
+	r.MaxOutputTokens = c.tokens(limits.asked())
+	return true
+}
+
+// limits is what a body says of its output.
+type limits struct {
+	most  [len(limitKeys)]float64
+	n     float64 // how many choices
+	least float64 // tokens of each
+}
+
+// limitKeys are the keys of the most output, the one that counts first.
+var limitKeys = [...]string{"max_completion_tokens", "max_tokens", "max_output_tokens"}
+
+// take takes what stands under a key.
+func (l *limits) take(key string, v gjson.Result) {
+	if v.Type != gjson.Number {
+		return
+	}
+	switch key {
+	case "n":
+		l.n = v.Num
+	case "min_tokens":
+		l.least = v.Num
+	default:
+		if i := slices.Index(limitKeys[:], key); i >= 0 {
+			l.most[i] = v.Num
 		}
 	}
-	return true
+}
+
+// asked is the most output of all choices; 0: it does not say.
+func (l *limits) asked() float64 {
+	for _, m := range l.most {
+		if m >= 1 {
+			return m * max(l.n, 1)
+		}
+	}
+	return 0
 }
 
 // textDepth is how deep texts stand in a prompt, and some more.

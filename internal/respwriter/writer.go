@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"unsafe"
 )
@@ -46,6 +47,8 @@ type Writer struct {
 	hijacked bool
 	deep     bool // Hijack is to be found below the one below
 	switches bool // 101 is final
+
+	keptName, keptValue string // a header of the final status; "": none
 }
 
 // Wrap makes w watch below, and returns what a handler is given: w with the interfaces that below has. A response of HTTP/2 cannot
@@ -77,13 +80,34 @@ func Find[T Observer](w http.ResponseWriter) (found T, ok bool) {
 	return found, false
 }
 
+// Keep has the final status carry a header, whatever a handler does to those that it finds: [net/http/httputil.ReverseProxy] takes
+// all away behind an informational status. What a handler has under that name itself stands behind it.
+func (w *Writer) Keep(name, value string) {
+	w.keptName, w.keptValue = http.CanonicalHeaderKey(name), value
+	w.keep()
+}
+
+func (w *Writer) keep() {
+	if w.keptName == "" || w.status || w.hijacked {
+		return
+	}
+	h := w.below.Header()
+	if v := h[w.keptName]; !slices.Contains(v, w.keptValue) {
+		h[w.keptName] = append([]string{w.keptValue}, v...)
+	}
+}
+
 // Header is the header of the writer below.
 func (w *Writer) Header() http.Header { return w.below.Header() }
 
 // WriteHeader sends a status. Informational ones may precede the final one; of several final ones the first is sent.
 func (w *Writer) WriteHeader(code int) {
+	final := code >= 200 || code == http.StatusSwitchingProtocols && w.switches
+	if final {
+		w.keep()
+	}
 	w.below.WriteHeader(code) // panics of one that is none
-	if code >= 200 || code == http.StatusSwitchingProtocols && w.switches {
+	if final {
 		w.is(code)
 	}
 }
@@ -114,6 +138,7 @@ func (w *Writer) WriteString(s string) (int, error) {
 
 func (w *Writer) before() {
 	if !w.hijacked {
+		w.keep()
 		w.is(http.StatusOK)
 		w.watch.Before()
 	}
@@ -128,6 +153,7 @@ func (w *Writer) wrote(p []byte, n int, err error) {
 // FlushError sends what was written. Its error is [http.ErrNotSupported] where nobody below can.
 func (w *Writer) FlushError() error {
 	if !w.hijacked {
+		w.keep()
 		w.watch.Before()
 	}
 	var err error
@@ -184,6 +210,7 @@ func (w *Writer) readFrom(src io.Reader) (int64, error) {
 		return io.CopyBuffer(struct{ io.Writer }{w}, src, buf[:])
 	}
 	if !w.hijacked {
+		w.keep()
 		w.watch.Before()
 	}
 	n, err := w.below.(io.ReaderFrom).ReadFrom(src)
