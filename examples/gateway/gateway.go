@@ -43,7 +43,7 @@ func newGateway(o options, dial func(ctx context.Context, network, addr string) 
 	if g.monitor, err = monitor.New(o.slo, monitor.WithPeriod(o.period), monitor.WithLogger(log)); err != nil {
 		return nil, err
 	}
-	if g.controller, err = admission.New(admission.Config{SLO: o.slo, MaxWaiting: o.maxWaiting, StallAfter: o.stallAfter}); err != nil {
+	if g.controller, err = admission.New(admission.Config{SLO: o.slo, Classes: o.ladders, MaxWaiting: o.maxWaiting, StallAfter: o.stallAfter}); err != nil {
 		return nil, err
 	}
 	collector := goodputprom.New(g.monitor)
@@ -52,13 +52,18 @@ func newGateway(o options, dial func(ctx context.Context, network, addr string) 
 
 	// From the outside in: what each request is about, its record, its bounds, its admission, its way to the endpoint.
 	proxy := newProxy(o, g.transport, log)
-	controlled := g.controller.Middleware(proxy, admission.MiddlewareConfig{Request: func(req *http.Request) admission.Request {
-		r := admission.ChatSizes{MaxBody: o.maxBody}.Request(req)
-		if req.GetBody != nil { // it is in memory, and once is enough
-			req.Body, _ = req.GetBody()
-		}
-		return r
-	}})
+	sizes := admission.ChatSizes{MaxBody: o.maxBody}
+	controlled := g.controller.Middleware(proxy, admission.MiddlewareConfig{
+		Request: func(req *http.Request) admission.Request {
+			r := sizes.Request(req)
+			if req.GetBody != nil { // it is in memory, and once is enough
+				req.Body, _ = req.GetBody()
+			}
+			return r
+		},
+		Headers: admission.Headers{Class: o.classHeader},
+		Degrade: sizes.Degrade, // which nobody is who has no ladder
+	})
 	measured := goodputhttp.NewMiddleware(goodputhttp.Config{
 		Monitor: g.monitor, Sink: collector, Counter: goodputhttp.ChatCounter,
 		Class: func(req *http.Request) string {

@@ -151,6 +151,7 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 		up + "--body-timeout -1s", up + "--max-body 0", up + "--max-waiting 0", up + "--max-connections 0", up + "--api-key-env UNSET", up + "--period 1m", up + "--stall-after 0s",
 		"--upstream 127.0.0.1:1", "--upstream ftp://x", "--upstream http://user:pass@x/v1", "--upstream http://x/v1?key=1", "--upstream http://[",
 		"--simulate " + up, up + " --load 3", up + " --limit 7", up + " --duration 20s", up + " --seed 1", "--simulate --load 0", "--simulate --load NaN", "--simulate --limit -1", "--simulate --duration 1ms", "--simulate --slo ttft<2s",
+		up + "--ladder x", up + "--ladder batch:tokens", up + "--class-header X-Class", up + "--class-header X: --ladder default:priority", "--simulate --ladder default:priority",
 	} {
 		var out, errs bytes.Buffer
 		err := run(t.Context(), strings.Fields(args), func(string) string { return "" }, &out, &errs)

@@ -15,6 +15,7 @@ var (
 	limit    = prometheus.NewDesc("admission_limit_tokens", "The most tokens in flight; +Inf: no limit.", nil, nil)
 	offered  = prometheus.NewDesc("admission_offered_requests_total", "Requests that came while admission control was on.", nil, nil)
 	admitted = prometheus.NewDesc("admission_admitted_requests_total", "Requests that were sent to the endpoint.", nil, nil)
+	degraded = prometheus.NewDesc("admission_degraded_requests_total", "Admitted requests that got less than they asked for.", nil, nil)
 	givenUp  = prometheus.NewDesc("admission_given_up_requests_total", "Requests that waited, and whose client went away or whose time was over.", nil, nil)
 	refused  = prometheus.NewDesc("admission_refused_requests_total", "Requests that were refused, by reason.", []string{"reason"}, nil)
 )
@@ -42,6 +43,7 @@ func (g *gateway) Collect(out chan<- prometheus.Metric) {
 	gauge(limit, st.Limit)
 	count(offered, st.Offered)
 	count(admitted, st.Admitted)
+	count(degraded, st.Degraded)
 	count(givenUp, st.Removed)
 	for _, reason := range admission.Reasons() { // those that there were none of, too: a rate needs a first value
 		count(refused, st.Refused[reason], string(reason))

@@ -23,6 +23,8 @@ type options struct {
 	slo           slo.SLO
 	period        time.Duration
 	off           bool
+	ladders       ladders
+	classHeader   string
 
 	timeout     time.Duration // of a request
 	bodyTimeout time.Duration // of its body
@@ -56,6 +58,9 @@ func parse(args []string, getenv func(string) string, help io.Writer) (o options
 		}
 		return nil
 	})
+	o.ladders = ladders{}
+	f.Func("ladder", "what requests of a `class` lose before they are refused, the mildest step first: 'default: tokens 512; tokens 128, priority 1, budget 4s'; once for each class (default nothing)", o.ladders.set)
+	f.StringVar(&o.classHeader, "class-header", "", "the request header that names a request's class, for --ladder; from clients that are trusted with that (default none: all are of the class default)")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "of a request, its waiting and its answer")
 	f.DurationVar(&o.bodyTimeout, "body-timeout", 30*time.Second, "for a request's body to come")
 	f.DurationVar(&o.dialTimeout, "dial-timeout", 5*time.Second, "for a connection to the endpoint")
@@ -89,14 +94,23 @@ func parse(args []string, getenv func(string) string, help io.Writer) (o options
 		return bad("--timeout, --body-timeout, --dial-timeout and --stall-after have to be above 0")
 	case o.maxBody < 1 || o.maxWaiting < 1 || o.maxConns < 1:
 		return bad("--max-body, --max-waiting and --max-connections are at least 1")
-	case o.simulate && (*upstream != "" || *keyEnv != "" || given["slo"]):
-		return bad("--simulate has an endpoint and an SLO of its own: leave --upstream, --api-key-env and --slo out")
+	case o.simulate && (*upstream != "" || *keyEnv != "" || given["slo"] || given["ladder"]):
+		return bad("--simulate has an endpoint and an SLO of its own: leave --upstream, --api-key-env, --slo and --ladder out")
+	case o.classHeader != "" && len(o.ladders) == 0:
+		return bad("--class-header says which --ladder is a request's, and there is none")
+	case o.classHeader != "" && strings.Trim(strings.ToLower(o.classHeader), "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return bad("--class-header: %q is no name of a header", o.classHeader)
 	case o.simulate && (!(o.load > 0 && o.load <= 10) || !(o.limit >= 0 && o.limit <= 1000) || o.duration < time.Second || o.duration > time.Hour):
 		return bad("--load is above 0 and at most 10, --limit from 0 to 1000, --duration from 1s to 1h")
 	case !o.simulate && (given["load"] || given["limit"] || given["duration"] || given["seed"]):
 		return bad("--load, --limit, --duration and --seed are of --simulate: leave them out, or --upstream")
 	case !o.simulate && *upstream == "":
 		return bad("--upstream says before which endpoint to stand, such as http://127.0.0.1:8000/v1; --simulate needs none")
+	}
+	for class := range o.ladders {
+		if class != slo.DefaultClass && o.classHeader == "" {
+			return bad("--ladder: no request is of the class %q: --class-header names the header that says so; all others are of the class %s", class, slo.DefaultClass)
+		}
 	}
 	if o.simulate {
 		return o, nil
