@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -81,12 +83,14 @@ func newGateway(o options, dial func(ctx context.Context, network, addr string) 
 		}
 	}))))
 
-	api := http.NewServeMux()
-	for _, path := range []string{"/v1/chat/completions", "/v1/completions", "/v1/responses"} {
-		api.Handle("POST "+path, served) // what the SLO is about
-	}
-	api.Handle("/", g.begin(o, bounded(o, proxy)))
-	g.api = api
+	others := g.begin(o, bounded(o, proxy))
+	g.api = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if generates(req) {
+			served.ServeHTTP(w, req)
+		} else {
+			others.ServeHTTP(w, req)
+		}
+	})
 
 	admin := http.NewServeMux()
 	admin.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
@@ -97,16 +101,33 @@ func newGateway(o options, dial func(ctx context.Context, network, addr string) 
 	return g, nil
 }
 
+// generates says whether a request is one that the SLO is about. Its path is read as an endpoint may read it: /v1/chat%2Fcompletions/ is
+// no way around admission control.
+func generates(req *http.Request) bool {
+	if req.Method != http.MethodPost {
+		return false
+	}
+	switch path.Clean("/" + req.URL.Path) {
+	case "/v1/chat/completions", "/v1/completions", "/v1/responses":
+		return true
+	}
+	return false
+}
+
+const lastWord = time.Second // for what is to be said when a request's time is over
+
 type defendedKey struct{}
 
 // isDefended says whether a request comes under admission control.
 func isDefended(req *http.Request) bool { return req.Context().Value(defendedKey{}).(bool) }
 
-// begin decides whether a request comes under admission control, and ends it when its time is over.
+// begin decides whether a request comes under admission control, and ends it when its time is over, also where its client reads
+// nothing of the answer: a context ends no write that waits for that.
 func (g *gateway) begin(o options, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), o.timeout)
 		defer cancel()
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(o.timeout + lastWord))
 		next.ServeHTTP(w, req.WithContext(context.WithValue(ctx, defendedKey{}, g.on.Load())))
 	})
 }

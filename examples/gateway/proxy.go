@@ -3,15 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -28,6 +29,7 @@ func newTransport(o options, dial func(ctx context.Context, network, addr string
 		},
 		MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
 		ExpectContinueTimeout: time.Second, DisableCompression: true, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: 1 << 20,
 	}
 }
 
@@ -40,6 +42,9 @@ func newProxy(o options, transport http.RoundTripper, log *slog.Logger) *httputi
 			r.SetURL(o.upstream)
 			r.Out.Header.Del("Accept-Encoding") // nobody would see the tokens of a stream that is packed
 			if o.key != "" {
+				for _, name := range []string{"Api-Key", "X-Api-Key"} { // where some clients have theirs
+					r.Out.Header.Del(name)
+				}
 				r.Out.Header.Set("Authorization", "Bearer "+o.key)
 			}
 		},
@@ -47,9 +52,9 @@ func newProxy(o options, transport http.RoundTripper, log *slog.Logger) *httputi
 		ErrorHandler: func(w http.ResponseWriter, req *http.Request, err error) {
 			code, message := cause(req, err)
 			if code >= 500 {
-				log.Warn("no answer from the endpoint", "status", code, "error", err.Error())
+				log.Warn("no answer from the endpoint", "status", code, "error", reason(err))
 			}
-			if p := admission.PermitOf(req.Context()); p != nil && errors.Is(err, syscall.ECONNREFUSED) {
+			if p := admission.PermitOf(req.Context()); p != nil && unreachable(err) {
 				p.Done(goodput.Dropped) // nobody is there: that says nothing of how much is too much
 			}
 			fail(w, code, message)
@@ -69,6 +74,30 @@ func cause(req *http.Request, err error) (code int, message string) {
 		return http.StatusBadGateway, "the endpoint cannot be reached"
 	}
 	return http.StatusBadGateway, "the endpoint gave no answer"
+}
+
+// unreachable says that there was no connection, for another reason than that it took too long: an endpoint with too much to do can be
+// why that is.
+func unreachable(err error) bool {
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial" && !dial.Timeout()
+}
+
+// reason is an error for the log. What package net/http says of an answer that is no HTTP quotes it, and that may quote the request.
+func reason(err error) string {
+	var network *net.OpError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &network):
+		return network.Error()
+	case errors.As(err, &certificate):
+		return certificate.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it took too long"
+	}
+	return fmt.Sprintf("the answer is none (%T)", err)
 }
 
 // fail answers as OpenAI's API would.

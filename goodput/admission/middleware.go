@@ -43,6 +43,9 @@ type MiddlewareConfig struct {
 // reads. Over HTTP/1 the server notices that a client has gone away only when the request's body has been read to its end:
 // [ChatSizes.Request] reads it.
 //
+// A client that reads nothing of its answer holds its permit as long as the server lets it: a context ends no write. The server's
+// WriteTimeout does, or a deadline by [http.ResponseController.SetWriteDeadline].
+//
 // A middleware of package goodputhttp belongs around this one, and not into it: then each request is one record, also one that was
 // refused (as [goodput.Rejected]), and its latency has its waiting in it.
 //
@@ -73,7 +76,7 @@ func (c *Controller) Middleware(next http.Handler, config MiddlewareConfig) http
 			config.Refused(w, req, rejected)
 			return
 		case errors.Is(err, context.DeadlineExceeded):
-			w.WriteHeader(http.StatusGatewayTimeout)
+			(&apiError{code: http.StatusGatewayTimeout, Type: "server_error", Code: "timeout", Message: "admission: the request's time was over before it could be sent"}).write(w)
 			return
 		case err != nil:
 			w.WriteHeader(statusClientGone)
