@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -251,6 +252,12 @@ func (l *Limit) limitText() string {
 		known = fmt.Sprintf("< %s requests/s, where the SLO is missed, and ", figure.Number(hi))
 	case lo > 0:
 		known = fmt.Sprintf("≥ %s requests/s, where the SLO is met, and ", figure.Number(lo))
+	}
+	switch {
+	case len(l.Probes) == 0:
+		return "not found: no probe came to its end"
+	case !slices.ContainsFunc(l.Probes, func(p *Probe) bool { return !p.ClientLimited() }):
+		return "not found: the client was sound at no rate that was tried" + n
 	}
 	return "not found: " + known + "the probes were too short to show more: give them a longer Duration" + n
 }

@@ -165,12 +165,9 @@ func (s *search) probe(ctx context.Context, rate float64, seed uint64) (*Probe, 
 			watched(pr)
 		}
 	}
-	res, err := s.run(ctx, p)
+	res, err := once(ctx, s.run, p)
 	if err != nil {
 		return nil, err
-	}
-	if res.Cut != nil { // a part of a probe is none
-		return nil, res.Cut
 	}
 	pr := &Probe{Rate: rate, Seed: seed, Verdict: res.Report.Verdict, Confidence: res.Report.Confidence, Looks: max(1, l.k+l.far),
 		Early: l.over.Load(), Report: res.Report, Elapsed: res.Elapsed}

@@ -146,7 +146,7 @@ func (s *search) extremes() (least, most float64) {
 // lowEnough reports whether the lowest probe's sample holds, so that the limit is above it as far as anybody knows.
 func (s *search) lowEnough(least float64) bool {
 	for _, p := range s.probes {
-		if p.Rate == least && p.Verdict != goodput.Missed && p.holds() {
+		if p.Rate == least && !p.ClientLimited() && p.Verdict != goodput.Missed && p.holds() {
 			return true
 		}
 	}
@@ -364,6 +364,20 @@ func checkPlan(run loadgen.Runner, p loadgen.Plan) error {
 		return planError("Records", "has to be nil: one file has the records of one run")
 	}
 	return nil
+}
+
+// once is a whole run of the plan: a part of one is none.
+func once(ctx context.Context, run loadgen.Runner, p loadgen.Plan) (*loadgen.Result, error) {
+	res, err := run(ctx, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case res != nil && res.Cut != nil:
+		return nil, res.Cut
+	case res == nil || res.Report == nil:
+		return nil, errors.New("capacity: the Runner gave neither a report nor an error")
+	}
+	return res, nil
 }
 
 func planError(field, format string, args ...any) error {

@@ -136,6 +136,32 @@ func TestSearchWithABusyClient(t *testing.T) {
 	assert.InEpsilon(t, l.Lo, l.Raw.Value, 0.01, "what the client made of more is not counted")
 }
 
+// A client that is sound nowhere is asked for no rate below the lowest one, and the text blames no probe.
+func TestSearchWithAClientThatIsNeverSound(t *testing.T) {
+	never := func(float64) goodput.HealthVerdict { return goodput.Invalid }
+	l, err := Search(t.Context(), made(step(77), never), madePlan(), WithArrivals(constant), WithRange(0.25, 20))
+	require.NoError(t, err)
+	assert.Equal(t, Unknown, l.State)
+	var rates []float64
+	for _, p := range l.Probes {
+		rates = append(rates, p.Rate)
+	}
+	assert.Equal(t, []float64{1, 0.5, 0.25}, rates)
+	assert.Contains(t, l.String(), "not found: the client was sound at no rate that was tried, after 3 probes")
+}
+
+// A Runner that gives nothing is an error of a search and of a sweep, and no panic.
+func TestRunnerThatGivesNothing(t *testing.T) {
+	for _, res := range []*loadgen.Result{nil, {}} {
+		none := func(context.Context, loadgen.Plan) (*loadgen.Result, error) { return res, nil }
+		l, err := Search(t.Context(), none, madePlan())
+		require.ErrorContains(t, err, "the Runner gave neither a report nor an error")
+		assert.Contains(t, l.String(), "not found: no probe came to its end\n")
+		_, err = Sweep(t.Context(), none, madePlan(), Rates(1))
+		require.ErrorContains(t, err, "the Runner gave neither a report nor an error")
+	}
+}
+
 // A system that is slow at some low rate, and better beyond: the limit is sought where it is first missed.
 func TestSearchOfWhatIsNotMonotone(t *testing.T) {
 	bad := func(rate float64) float64 {
@@ -187,7 +213,7 @@ func TestUnknownSaysWhatIsKnown(t *testing.T) {
 		"not found: from 40 to 80 requests/s, and the probes":                 {40, 80},
 		"not found: the probes": {nan, nan},
 	} {
-		l := &Limit{State: Unknown, Bracket: bracket}
+		l := &Limit{State: Unknown, Bracket: bracket, Probes: []*Probe{{Report: &goodput.Report{}}}}
 		assert.Contains(t, l.limitText(), want)
 		assert.Contains(t, l.limitText(), "give them a longer Duration")
 	}

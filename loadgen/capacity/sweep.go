@@ -120,12 +120,9 @@ func steps(ctx context.Context, run loadgen.Runner, p loadgen.Plan, loads []Load
 		if p.Concurrency = l.Concurrency; l.Rate > 0 {
 			at, p.Arrivals = l.Rate, c.arrivals(l.Rate, p.Seed)
 		}
-		res, err := run(ctx, p)
+		res, err := once(ctx, run, p)
 		if err != nil {
 			return points, "", err
-		}
-		if res.Cut != nil { // a part of a step is no point
-			return points, "", res.Cut
 		}
 		points = append(points, curve.Point{Load: at, Report: res.Report})
 		if c.step != nil {
