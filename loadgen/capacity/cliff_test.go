@@ -15,32 +15,47 @@ import (
 	"github.com/goodputkit/goodputkit/slo"
 )
 
-// Four engines that compute prompts first meet a TTFT up to a cliff at 7.8 to 8 requests/s, as a bisection of the samples has it
-// (examples/disaggregation); below it 0.7 % of the prompts are too long at any rate. What a search says is not far from there, or
-// warns.
+// engines are four that compute prompts first and meet a TTFT up to a cliff: below it 0.7 % of the prompts are too long at any rate.
+// Two runs of three hours each, of other seeds, miss the objective from 7.8 and from 8 requests/s on.
+func engines(tb testing.TB, seed uint64) (loadgen.Runner, loadgen.Plan) {
+	gpu := llmsim.OPT13B()
+	gpu.Policy = llmsim.PrefillFirst{}
+	model := llmsim.Replicas{Engines: slices.Repeat([]llmsim.Params{gpu}, 4), Router: llmsim.LeastTTFT{}}
+	requests, err := workload.NewSynthetic(workload.AzureConversation(), workload.WithSeed(seed), workload.WithSaltSeed(seed), workload.WithoutText())
+	require.NoError(tb, err)
+	return llmsim.Runner(model), loadgen.Plan{
+		SLO: slo.MustParse("ttft p90 < 1s, tpot p90 < 200ms"), Workload: requests.Requests(),
+		Warmup: time.Minute, Duration: 20 * time.Minute, Drain: time.Minute, Seed: seed,
+	}
+}
+
+// What a search says is not far from the cliff, or warns.
 func TestSearchOfACliff(t *testing.T) {
 	if raceEnabled {
 		t.Skip("millions of events")
 	}
-	gpu := llmsim.OPT13B()
-	gpu.Policy = llmsim.PrefillFirst{}
-	model := llmsim.Replicas{Engines: slices.Repeat([]llmsim.Params{gpu}, 4), Router: llmsim.LeastTTFT{}}
-	requests, err := workload.NewSynthetic(workload.AzureConversation(), workload.WithSeed(2), workload.WithSaltSeed(2), workload.WithoutText())
-	require.NoError(t, err)
-	l, err := Search(t.Context(), llmsim.Runner(model), loadgen.Plan{
-		SLO: slo.MustParse("ttft p90 < 1s, tpot p90 < 200ms"), Workload: requests.Requests(),
-		Warmup: time.Minute, Duration: 20 * time.Minute, Drain: time.Minute, Seed: 2,
-	}, WithStart(4))
+	run, plan := engines(t, 2)
+	l, err := Search(t.Context(), run, plan, WithStart(4))
 	require.NoError(t, err)
 	t.Log(l)
 	require.Equal(t, Found, l.State)
-	require.True(t, l.Lo <= 7.9 && l.Hi >= 7.9)
-	if l.Rate > 1.1*7.9 {
+	require.True(t, l.Lo <= 7.85 && l.Hi >= 7.85)
+	if l.Rate > 1.1*7.85 {
 		require.Condition(t, func() bool {
 			return slices.ContainsFunc(l.Warnings, func(w error) bool { return errors.Is(w, ErrSamples) })
 		})
-		require.LessOrEqual(t, l.Recommended, 7.9)
+		require.LessOrEqual(t, l.Recommended, 7.85)
 	}
+}
+
+// How near do searches of the cliff come, of seeds other than the tests'?
+//
+//	go test ./loadgen/capacity -run xxx -bench Cliff -benchtime 25x
+func BenchmarkCliff(b *testing.B) {
+	tally(b, truth{limit: 7.85}, func(seed uint64) (*Limit, error) {
+		run, plan := engines(b, 5001+seed)
+		return Search(b.Context(), run, plan, WithStart(4))
+	})
 }
 
 func TestSamplesBelowTheLimit(t *testing.T) {

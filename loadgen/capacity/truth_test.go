@@ -114,31 +114,36 @@ func TestSearchFindsTheTruth(t *testing.T) {
 func BenchmarkTruth(b *testing.B) {
 	for _, q := range truths() {
 		b.Run(q.String(), func(b *testing.B) {
-			var near, covers, probes, most, half, requests float64
-			for seed := range uint64(b.N) {
-				l, err := q.search(b.Context(), seed+1)
-				require.NoError(b, err)
-				if q.near(l) {
-					near++
-				}
-				if q.covers(l) {
-					covers++
-				}
-				n := float64(len(l.Probes))
-				probes, most, half = probes+n, max(most, n), half+(l.Hi-l.Lo)/2/q.limit
-				for _, p := range l.Probes {
-					requests += float64(p.Report.Offered)
-				}
-			}
-			n := float64(b.N)
-			b.ReportMetric(100*near/n, "%within3%")
-			b.ReportMetric(100*covers/n, "%covered")
-			b.ReportMetric(probes/n, "probes")
-			b.ReportMetric(most, "probes-at-most")
-			b.ReportMetric(100*half/n, "%half-width")
-			b.ReportMetric(requests/n, "requests")
+			tally(b, q, func(seed uint64) (*Limit, error) { return q.search(b.Context(), seed+1) })
 		})
 	}
+}
+
+// tally is what searches with b.N seeds come to, where the limit is known.
+func tally(b *testing.B, q truth, search func(seed uint64) (*Limit, error)) {
+	var near, covers, probes, most, half, requests float64
+	for seed := range uint64(b.N) {
+		l, err := search(seed)
+		require.NoError(b, err)
+		if q.near(l) {
+			near++
+		}
+		if q.covers(l) {
+			covers++
+		}
+		n := float64(len(l.Probes))
+		probes, most, half = probes+n, max(most, n), half+(l.Hi-l.Lo)/2/q.limit
+		for _, p := range l.Probes {
+			requests += float64(p.Report.Offered)
+		}
+	}
+	n := float64(b.N)
+	b.ReportMetric(100*near/n, "%within3%")
+	b.ReportMetric(100*covers/n, "%covered")
+	b.ReportMetric(probes/n, "probes")
+	b.ReportMetric(most, "probes-at-most")
+	b.ReportMetric(100*half/n, "%half-width")
+	b.ReportMetric(requests/n, "requests")
 }
 
 // atTheLine is the verdicts of probes at the limit itself, where "met" is wrong.
