@@ -26,11 +26,11 @@ func parseThreshold(m Metric, right piece) (Threshold, error) {
 		return Threshold{}, right.failf(ErrThreshold, "the threshold is missing")
 	}
 	if m.Custom() {
-		return parseBare(m, right)
+		return parseBare(right)
 	}
 	var terms []term
 	for _, p := range right.split("+") {
-		t, err := parseTerm(m, p.trim())
+		t, err := parseTerm(p.trim())
 		if err != nil {
 			return Threshold{}, err
 		}
@@ -49,7 +49,7 @@ func parseThreshold(m Metric, right piece) (Threshold, error) {
 }
 
 // parseBare reads the number of a caller's own metric.
-func parseBare(m Metric, right piece) (Threshold, error) {
+func parseBare(right piece) (Threshold, error) {
 	f, err := strconv.ParseFloat(right.text, 64)
 	mantissa, ok := mantissaOf(right.lower())
 	switch {
@@ -87,7 +87,7 @@ func isNumberRune(r rune) bool { return r >= '0' && r <= '9' || r == '.' }
 // maxNumber bounds the exact arithmetic on what may come from a network.
 const maxNumber = 64
 
-func parseTerm(m Metric, p piece) (term, error) {
+func parseTerm(p piece) (term, error) {
 	t := term{whole: p}
 	if p.empty() {
 		return t, p.failf(ErrThreshold, "there is a number missing beside the +")
