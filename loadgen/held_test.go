@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -112,7 +113,7 @@ func TestWarmupByCountForgetsSteps(t *testing.T) {
 
 // What a warm-up by count holds does not grow with the tokens of its requests.
 func TestWarmupByCountHoldsLittle(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("it counts bytes, of which the race detector has its own")
 	}
 	const n = 20_000

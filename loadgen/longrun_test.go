@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -35,7 +36,7 @@ func TestLongRun(t *testing.T) {
 	switch {
 	case os.Getenv("GOODPUT_SOAK") != "":
 		n = 10_000_000
-	case raceEnabled:
+	case race.Enabled:
 		t.Skip("it counts bytes, of which the race detector has its own")
 	}
 	plan := Plan{SLO: slo.MustParse("ttft p95 < 100ms, tpot p90 < 50ms, e2e p95 < 1s"), Requests: int(n), Records: io.Discard}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -352,7 +353,7 @@ func randomBehaviour(seed uint64) behaviour {
 // report says what the definitions make of them, also where the client was late.
 func TestRunnersAgree(t *testing.T) {
 	plans := 100
-	if raceEnabled {
+	if race.Enabled {
 		plans = 40
 	}
 	for seed := range uint64(plans) {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/race"
 )
 
 // peak is a target that ends at once, and the most requests that it was at work on at once, with those that had a goroutine
@@ -61,7 +62,7 @@ func TestBurstLeavesAsOne(t *testing.T) {
 // An open loop far beyond what the client can do: nothing of it stays but what is in flight, all is offered, each request
 // Starts when it was meant to, how late it was is in its lag, and the client is found to be invalid.
 func TestOverload(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("it counts bytes, of which the race detector has its own")
 	}
 	const n = 100_000

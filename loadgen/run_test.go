@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -29,7 +30,7 @@ var e2e = slo.MustParse("e2e p95 < 100ms")
 // fewerIfRace is n, or a tenth of it under the race detector, which at tens of thousands of events in a bubble is slow and
 // can fail by itself (golang/go#78156).
 func fewerIfRace(n int) int {
-	if raceEnabled {
+	if race.Enabled {
 		return n / 10
 	}
 	return n

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -63,7 +64,7 @@ func exponential(rate float64, seed uint64) func(*Request) time.Duration {
 func TestMM1(t *testing.T) {
 	const mu, T = 100.0, 0.1
 	n, within := 300_000, 0.03
-	if raceEnabled { // twenty times as slow, and this is one goroutine
+	if race.Enabled { // twenty times as slow, and this is one goroutine
 		n, within = 20_000, 0.1
 	}
 	lambda := mu - math.Log(20)/T

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/goodputkit/goodputkit/internal/race"
 )
 
 // Of 160·2^k values none is left over, and the stretches are twentieths of the sequence.
@@ -62,7 +64,7 @@ func TestTrend(t *testing.T) {
 // An M/M/1 queue beyond its capacity has no steady state. MSER-5 finds one now and then, in a pause of the rise; the window then
 // says of most of these that it was none. Of one that has a steady state it hardly ever does.
 func TestWarmupAutoSeesATrend(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("one goroutine, and many runs")
 	}
 	const seeds = 60

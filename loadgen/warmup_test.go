@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -141,7 +142,7 @@ func TestWarmupAutoAfterABacklog(t *testing.T) {
 // An M/M/1 queue at ρ = 0.9 that begins empty: over 400 mean service times its mean sojourn is too short, on average over
 // the seeds. The truth is 10 s.
 func TestWarmupAutoOfAnEmptyQueue(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("one goroutine, and many runs")
 	}
 	const seeds = 100
@@ -207,7 +208,7 @@ func TestWarmupAutoBounds(t *testing.T) {
 // 2,000 mean service times, though the queue has been running for five times as long before. That the run found the end of its
 // own transient brings it no further off than that.
 func TestWarmupAutoNearSaturation(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("one goroutine, and many runs")
 	}
 	const seeds = 40

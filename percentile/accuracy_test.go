@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/internal/race"
 )
 
 // A law makes value i of n.
@@ -99,7 +101,7 @@ func TestValueError(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			for _, n := range []int{1000, 5000, 10_000, 30_000, 100_000, 1_000_000} {
-				if raceEnabled && n > 30_000 {
+				if race.Enabled && n > 30_000 {
 					continue // ten times as slow, and nothing here is at once
 				}
 				seeds := 3
@@ -159,7 +161,7 @@ func TestErrorAcrossZero(t *testing.T) {
 }
 
 func TestValueErrorOfTenMillion(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		t.Skip("takes seconds")
 	}
 	// To sort so many would take longer than the rest: they are counted in 10⁶
@@ -208,7 +210,7 @@ func bimodal(r *rand.Rand, n int, spread float64) []float64 {
 func TestRankErrorAtAGap(t *testing.T) {
 	for _, spread := range []float64{0, 0.02, 0.1, 0.3} {
 		for _, n := range []int{1000, 10_000, 30_000, 100_000, 1_000_000} {
-			if raceEnabled && n > 30_000 {
+			if race.Enabled && n > 30_000 {
 				continue
 			}
 			xs := bimodal(newRand(uint64(n)), n, spread)
@@ -246,7 +248,7 @@ func TestRankErrorOfManyModes(t *testing.T) {
 
 func TestErrorAfterManyMerges(t *testing.T) {
 	parts, each, some := 1000, 1000, laws[:8]
-	if raceEnabled {
+	if race.Enabled {
 		each, some = 100, laws[:1]
 	}
 	for _, l := range some {

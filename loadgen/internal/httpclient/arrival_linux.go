@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/goodputkit/goodputkit/internal/race"
 )
 
 // stamped is a TCP connection of which the kernel says when what is read came to this machine: SO_TIMESTAMPNS, socket(7).
@@ -91,7 +93,7 @@ func (s *stamped) recvmsg(fd uintptr) bool {
 			return false
 		}
 		s.n, s.errno = int(n), errno
-		if raceEnabled && errno == 0 { // which hears of what a read happens after from package syscall alone
+		if race.Enabled && errno == 0 { // which hears of what a read happens after from package syscall alone
 			_, _ = syscall.Read(int(fd), nil)
 		}
 		return true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package httpclient
-
-const raceEnabled = false

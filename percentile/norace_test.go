@@ -1,5 +1,0 @@
-//go:build !race
-
-package percentile
-
-const raceEnabled = false
