@@ -35,7 +35,7 @@ func pair(t *testing.T) (client *stamped, server *net.TCPConn) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
-	c, err := (&dialer{stamps: true}).connect(t.Context(), "tcp", l.Addr().String())
+	c, err := (&dialer{stamps: true, over: new(net.Dialer).DialContext}).connect(t.Context(), "tcp", l.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	s, err := l.Accept()

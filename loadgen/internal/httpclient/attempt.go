@@ -59,21 +59,35 @@ func (a *attempt) Value(key any) any {
 	return a.Context.Value(key)
 }
 
-// hooksKey is where package httptrace has a context's hooks.
-var hooksKey = func() any {
-	var asked asked
-	httptrace.ContextClientTrace(&asked)
-	return asked.key
-}()
+// hooksKey is where package httptrace has a context's hooks; nil: it has them in a way that is not known, and http.Transport
+// does what a pool else would.
+var hooksKey = keyOf(httptrace.ContextClientTrace)
 
-// asked is a context that notes what it was asked for.
+// keyOf is what of asks a context for when it wants its hooks, and takes for an answer.
+func keyOf(of func(context.Context) *httptrace.ClientTrace) any {
+	asked := &asked{Context: context.Background()}
+	of(asked)
+	asked.hooks = new(httptrace.ClientTrace)
+	if asked.key == nil || of(asked) != asked.hooks {
+		return nil
+	}
+	return asked.key
+}
+
+// asked is a context that notes what it was asked for first, and has it where hooks is not nil.
 type asked struct {
 	context.Context
-	key any
+	key   any
+	hooks *httptrace.ClientTrace
 }
 
 func (c *asked) Value(key any) any {
-	c.key = key
+	if c.key == nil {
+		c.key = key
+	}
+	if c.hooks != nil && key == c.key {
+		return c.hooks
+	}
 	return nil
 }
 

@@ -19,6 +19,8 @@ type Options struct {
 
 	// NoKernelTime has instants be those at which the client came to read, and not those at which the kernel saw bytes come.
 	NoKernelTime bool
+
+	Dial dialFunc // opens the connections of a client of its own, below TLS, for tests; nil: over the network
 }
 
 // Client sends requests. Any number of them may go on at once.
@@ -38,7 +40,10 @@ func New(o Options) *Client {
 	}
 	if o.Client == nil {
 		c.dialer = newDialer(o.HTTP2, !o.NoKernelTime && !o.HTTP2) // of a shared connection a read is not one request's
-		d := c.dialer                                              // what is sent again neither has nor keeps an idle connection
+		if o.Dial != nil {
+			c.dialer.over = o.Dial
+		}
+		d := c.dialer // what is sent again neither has nor keeps an idle connection
 		if o.HTTP2 {
 			rt.queue = newQueue()
 			rt.first = newTransport(d.dial, d.dialTLS, true)

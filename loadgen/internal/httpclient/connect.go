@@ -19,8 +19,8 @@ type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // dialer opens connections, and has those that were opened ahead.
 type dialer struct {
-	net net.Dialer
-	tls tls.Config
+	over dialFunc // a new connection, without TLS
+	tls  tls.Config
 
 	stamps   bool     // the kernel is to say when bytes come
 	stamping *os.File // what keeps it at that
@@ -31,7 +31,7 @@ type dialer struct {
 }
 
 func newDialer(http2, stamps bool) *dialer {
-	d := &dialer{net: net.Dialer{KeepAlive: 30 * time.Second}, ahead: map[string][]net.Conn{}}
+	d := &dialer{over: (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext, ahead: map[string][]net.Conn{}}
 	d.tls.NextProtos = []string{"http/1.1"}
 	if d.stamps = stamps; stamps {
 		d.stamping = stamping()
@@ -79,7 +79,7 @@ func (d *dialer) dialNew(ctx context.Context, network, addr string) (net.Conn, e
 
 // connect opens a connection.
 func (d *dialer) connect(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := d.net.DialContext(ctx, network, addr)
+	c, err := d.over(ctx, network, addr)
 	if err == nil && d.stamps {
 		c = stamp(c)
 	}
@@ -135,7 +135,7 @@ func (d *dialer) take(scheme, addr string) net.Conn {
 		return nil
 	}
 	c := list[len(list)-1]
-	d.ahead[key] = list[:len(list)-1]
+	list[len(list)-1], d.ahead[key] = nil, list[:len(list)-1]
 	return c
 }
 

@@ -211,6 +211,9 @@ func (p *pool) open(ctx context.Context, to origin, given net.Conn) (*conn, erro
 	c := &conn{pool: p, to: to, net: given}
 	var err error
 	if c.ClientConn, err = p.transport.NewClientConn(context.WithValue(ctx, dialed{}, &c.net), to.scheme, address(to.scheme, to.host)); err != nil {
+		if given != nil {
+			given.Close()
+		}
 		return nil, err
 	}
 	if c.reader = stampedOf(c.net); c.reader == nil {

@@ -77,6 +77,10 @@ var scripts = map[string]script{
 	"another protocol":          say(true, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nabc"),
 	"another protocol, no name": say(true, "HTTP/1.1 101 Switching Protocols\r\n\r\n"),
 	"no content":                say(true, "HTTP/1.1 204 No Content\r\n\r\n"),
+	"no content, with some":     say(true, "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nhi"),
+	"not modified, with some":   say(true, "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\nhi"),
+	"hints after the answer":    say(true, fine+"HTTP/1.1 103 Early Hints\r\n\r\n"),
+	"two, and no more":          after(2, say(true, fine), func(net.Conn, int, *http.Request) bool { return false }),
 	"not modified":              say(true, "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
 	"empty":                     say(true, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
 	"header alone":              say(true, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
@@ -114,6 +118,7 @@ var scripts = map[string]script{
 		io.Copy(io.Discard, req.Body)
 		return true
 	},
+	"slow hints":   slowly("HTTP/1.1 103 Early Hints\r\n\r\n|HTTP/1.1 102 Processing\r\n\r\n|" + fine),
 	"slow header":  slowly("HTTP/1.1 200 |OK\r\nContent-Length: 2|\r\n\r\nhi"),
 	"slow body":    slowly("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nh|ello|!"),
 	"slow trailer": slowly("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n|0\r\n|\r\n"),
@@ -199,16 +204,16 @@ type did struct {
 	Seen     []string
 }
 
-// comparison makes requests one after the other, or overlapping, and says what became of them.
-func comparison(t *testing.T, pooled bool, s *scripted, q ask) did {
-	c := New(Options{})
-	if pooled {
-		c.plain.first, c.plain.again = newPool(s.dial, nil, true), newPool(s.dial, nil, false)
-	} else {
-		first, again := newTransport(s.dial, nil, false), newTransport(s.dial, nil, false)
+// comparison makes requests one after the other, or overlapping, and says what became of them. ahead connections were opened
+// before.
+func comparison(t *testing.T, pooled bool, ahead int, s *scripted, q ask) did {
+	c := New(Options{Dial: s.dial})
+	if !pooled {
+		first, again := newTransport(c.dialer.dial, nil, false), newTransport(c.dialer.dialNew, nil, false)
 		again.MaxIdleConnsPerHost = -1
 		c.plain.first, c.plain.again = first, again
 	}
+	require.NoError(t, c.Connect(t.Context(), must("http://h"), ahead))
 	tgt := loadgen.TargetFunc(func(ctx context.Context, _ *loadgen.Request, trace *loadgen.Trace) error {
 		var body io.Reader
 		if q.body != "" {
@@ -283,7 +288,46 @@ func TestPoolAndTransport(t *testing.T) {
 			t.Run(name+", "+how, func(t *testing.T) {
 				var got [2]did
 				for i := range got {
-					synctest.Test(t, func(t *testing.T) { got[i] = comparison(t, i == 1, &scripted{script: script}, q) })
+					synctest.Test(t, func(t *testing.T) { got[i] = comparison(t, i == 1, 0, &scripted{script: script}, q) })
+				}
+				assert.Equal(t, got[0], got[1])
+			})
+		}
+	}
+}
+
+// TestPoolAndTransportAhead is that for connections that were opened ahead.
+func TestPoolAndTransportAhead(t *testing.T) {
+	log.SetOutput(io.Discard)
+	defer log.SetOutput(os.Stderr)
+	for name, script := range scripts {
+		for how, q := range asks {
+			t.Run(name+", "+how, func(t *testing.T) {
+				var got [2]did
+				for i := range got {
+					synctest.Test(t, func(t *testing.T) { got[i] = comparison(t, i == 1, 2, &scripted{script: script}, q) })
+				}
+				assert.Equal(t, got[0], got[1])
+			})
+		}
+	}
+}
+
+// TestWithoutHooks is that for a pool that does not know where httptrace has a context's hooks.
+func TestWithoutHooks(t *testing.T) {
+	log.SetOutput(io.Discard)
+	defer log.SetOutput(os.Stderr)
+	known := hooksKey
+	defer func() { hooksKey = known }()
+	for name, script := range scripts {
+		for _, how := range []string{"GET", "POST", "GET, overlapping", "GET, 25 ms"} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				var got [2]did
+				for i := range got {
+					if hooksKey = known; i == 0 {
+						hooksKey = nil
+					}
+					synctest.Test(t, func(t *testing.T) { got[i] = comparison(t, true, 1, &scripted{script: script}, asks[how]) })
 				}
 				assert.Equal(t, got[0], got[1])
 			})
@@ -328,7 +372,7 @@ func TestPoolAndTransportOpen(t *testing.T) {
 					var got [2]did
 					for i := range got {
 						synctest.Test(t, func(t *testing.T) {
-							got[i] = comparison(t, i == 1, &scripted{script: scripts[script], dials: dials}, q)
+							got[i] = comparison(t, i == 1, 0, &scripted{script: scripts[script], dials: dials}, q)
 						})
 					}
 					assert.Equal(t, got[0], got[1])

@@ -3,7 +3,9 @@ package httpclient
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -244,6 +246,14 @@ func TestPoolWithoutConnection(t *testing.T) {
 // TestPoolKeepsCount has requests come and go at random, some of them before they have a connection and some within their answer:
 // no connection is lost, or serves two.
 func TestPoolKeepsCount(t *testing.T) {
+	for name, start := range map[string]func(*httptest.Server){"plain": (*httptest.Server).Start, "TLS": startTLS(false)} {
+		for _, ahead := range []int{0, 30} {
+			t.Run(fmt.Sprintf("%s, %d opened ahead", name, ahead), func(t *testing.T) { keepsCount(t, start, ahead) })
+		}
+	}
+}
+
+func keepsCount(t *testing.T, start func(*httptest.Server), ahead int) {
 	var open atomic.Int32
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -260,15 +270,21 @@ func TestPoolKeepsCount(t *testing.T) {
 			open.Add(-1)
 		}
 	}
-	srv.Start()
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	start(srv)
 	defer srv.Close()
-	c := client(t, Options{})
+	c, each := client(t, Options{}), 100
+	if srv.TLS != nil {
+		trust(c, srv)
+		each = 16 // a handshake takes long
+	}
+	require.NoError(t, c.Connect(t.Context(), must(srv.URL), ahead))
 	tgt := target(c, http.MethodPost, srv.URL, "x")
 	var ok, gone atomic.Int32
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			for i := range 100 {
+			for i := range each {
 				ctx, cancel := context.WithCancel(t.Context())
 				if i%4 > 0 { // the fourth has all the time that it needs
 					cancel()
@@ -289,7 +305,15 @@ func TestPoolKeepsCount(t *testing.T) {
 	wg.Wait()
 	assert.Positive(t, ok.Load())
 	assert.Positive(t, gone.Load())
-	require.Eventually(t, func() bool { return int(open.Load()) == c.idle() }, time.Minute, time.Millisecond, "%d are open, %d idle", open.Load(), c.idle())
+	idle := func() (n int) {
+		c.dialer.mu.Lock()
+		defer c.dialer.mu.Unlock()
+		for _, list := range c.dialer.ahead {
+			n += len(list)
+		}
+		return n + c.idle()
+	}
+	require.Eventually(t, func() bool { return int(open.Load()) == idle() }, time.Minute, time.Millisecond, "%d are open, %d idle", open.Load(), idle())
 	rec := loadgen.Do(t.Context(), tgt, nil)
 	assert.Equal(t, goodput.Success, rec.Outcome, rec.Detail)
 	c.CloseIdleConnections()
