@@ -27,18 +27,20 @@ import (
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/loadgen"
+	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
-// newStorm is a target without connections yet, for n requests. A nil client is the target's own.
-func newStorm(t *testing.T, n int, url, refused, tls string, client *http.Client) *storm {
+// newStorm is a target without connections yet, for n requests.
+func newStorm(t *testing.T, n int, url, refused, tls string, o httpclient.Options) *storm {
 	s := &storm{visits: make([]atomic.Int32, n), met: make([]atomic.Int32, n)}
 	for _, c := range []struct {
 		url string
 		to  **Target
 	}{{url, &s.Target}, {refused, &s.refused}, {tls, &s.tls}} {
-		tgt, err := New(Config{BaseURL: c.url, Client: client})
+		tgt, err := New(Config{BaseURL: c.url})
 		require.NoError(t, err)
+		tgt.client = httpclient.New(o)
 		*c.to = tgt
 	}
 	return s
@@ -164,21 +166,44 @@ func TestStorm(t *testing.T) {
 	log.SetOutput(io.Discard) // net/http's client says there what it thinks of the server
 	defer log.SetOutput(os.Stderr)
 	const n = 3000
-	synctest.Test(t, func(t *testing.T) {
-		l := memnet.Listen()
-		client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if strings.HasPrefix(addr, "refused") {
-				return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-			}
-			return l.Dial(ctx, network, addr)
-		}}}
-		s := newStorm(t, n, "http://h", "http://refused", "https://h", client)
-		served := make(chan struct{})
-		go func() { defer close(served); s.serve(l) }()
-		s.rage(t, n, loadgen.Plan{Arrivals: loadgen.Poisson{Rate: 500}, Timeout: 2 * time.Second}, nil)
-		l.Close()
-		<-served
-	})
+	type dial = func(ctx context.Context, network, addr string) (net.Conn, error)
+	for name, c := range map[string]struct {
+		ahead int
+		of    func(dial) httpclient.Options
+	}{
+		"a transport of the caller's": {of: func(d dial) httpclient.Options {
+			return httpclient.Options{Client: &http.Client{Transport: &http.Transport{DialContext: d}}}
+		}},
+		"the pool": {of: func(d dial) httpclient.Options {
+			return httpclient.Options{Dial: d}
+		}},
+		"the pool, opened ahead": {ahead: 100, of: func(d dial) httpclient.Options {
+			return httpclient.Options{Dial: d}
+		}},
+		"the pool, with redirects": {of: func(d dial) httpclient.Options {
+			return httpclient.Options{Dial: d, Redirects: true}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := memnet.Listen()
+				s := newStorm(t, n, "http://h", "http://refused", "https://h", c.of(func(ctx context.Context, network, addr string) (net.Conn, error) {
+					if strings.HasPrefix(addr, "refused") {
+						return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+					}
+					return l.Dial(ctx, network, addr)
+				}))
+				served := make(chan struct{})
+				go func() { defer close(served); s.serve(l) }()
+				if c.ahead > 0 {
+					require.NoError(t, s.Connect(t.Context(), c.ahead))
+				}
+				s.rage(t, n, loadgen.Plan{Arrivals: loadgen.Poisson{Rate: 500}, Timeout: 2 * time.Second}, nil)
+				l.Close()
+				<-served
+			})
+		})
+	}
 }
 
 // live is how many bytes of the heap are in use: the least of a few collections, each of which also counts what is allocated
@@ -209,7 +234,7 @@ func TestSoak(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	closed.Close()
-	s := newStorm(t, n, "http://"+l.Addr().String(), "http://"+closed.Addr().String(), "https://"+l.Addr().String(), nil)
+	s := newStorm(t, n, "http://"+l.Addr().String(), "http://"+closed.Addr().String(), "https://"+l.Addr().String(), httpclient.Options{})
 	served := make(chan struct{})
 	go func() { defer close(served); s.serve(l) }()
 
