@@ -3,12 +3,15 @@ package loadgen
 import (
 	"context"
 	"iter"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/goodput"
 )
 
 // blocked gives v and then nothing, for ever or until release is closed.
@@ -90,9 +93,11 @@ func TestCutWhileRequestsAreDue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.SLO, p.Duration = e2e, time.Hour
-			ctx, cancel := context.WithTimeout(t.Context(), 10*ms)
-			defer cancel()
-			res, err := Run(ctx, takes(time.Hour), p)
+			ctx, begun := cutSoon(t)
+			res, err := Run(ctx, TargetFunc(func(ctx context.Context, r *Request, tr *Trace) error {
+				begun()
+				return takes(time.Hour)(ctx, r, tr)
+			}), p)
 			require.NoError(t, err)
 			require.ErrorIs(t, res.Cut, context.DeadlineExceeded)
 			r := res.Report
@@ -104,12 +109,29 @@ func TestCutWhileRequestsAreDue(t *testing.T) {
 			assert.Equal(t, r.Health.Offered, r.Offered)
 		})
 		t.Run(name+", in virtual time", func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*ms)
-			defer cancel()
+			ctx, begun := cutSoon(t)
 			p.SLO, p.Duration = e2e, time.Hour
-			res, err := Simulate(ctx, p, Description{}, &delays{do: randomBehaviour(1)})
+			random := randomBehaviour(1)
+			res, err := Simulate(ctx, p, Description{}, &delays{do: func(i int) (time.Duration, goodput.Outcome) {
+				begun()
+				return random(i)
+			}})
 			require.NoError(t, err)
 			require.ErrorIs(t, res.Cut, context.DeadlineExceeded)
 		})
 	}
+}
+
+// cutSoon is a context that is over 10 ms after the first request has begun: a machine that is busy may take longer than that to
+// begin.
+func cutSoon(t *testing.T) (ctx context.Context, begun func()) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var timer *time.Timer
+	t.Cleanup(func() {
+		if timer != nil {
+			timer.Stop()
+		}
+		cancel(nil)
+	})
+	return ctx, sync.OnceFunc(func() { timer = time.AfterFunc(10*ms, func() { cancel(context.DeadlineExceeded) }) })
 }
