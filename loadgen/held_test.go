@@ -37,11 +37,12 @@ func TestEssential(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	var good, fewer int
-	for range 3000 {
+	n := fewerIfRace(3000)
+	for range n {
 		s := slo.MustParse(pick("ttft p95 < 5ms", "tpot p95 < 1ms", "tpot p95 < 700us", "itl p95 < 3ms", "itl p95 < 1ms", "itl p95 < 1500us", "speed p95 >= 1000tokens/s", "ttfo p95 < 6ms", "e2e p95 < 10ms + 1ms/token"))
 		rec := goodput.Record{Start: time.Unix(1, 0), Outcome: goodput.Success, Tokens: randomTokens(r), FirstOutput: time.Duration(r.IntN(8)-1) * ms, OutputTokens: r.IntN(60)}
-		if n := len(rec.Tokens); n > 0 {
-			rec.End = max(0, rec.Tokens[n-1].At+time.Duration(r.IntN(3)-1)*ms)
+		if k := len(rec.Tokens); k > 0 {
+			rec.End = max(0, rec.Tokens[k-1].At+time.Duration(r.IntN(3)-1)*ms)
 		}
 		held := heldRecord(&rec, true)
 		assert.LessOrEqual(t, len(held.Tokens), len(rec.Tokens))
@@ -63,9 +64,9 @@ func TestEssential(t *testing.T) {
 			good++
 		}
 	}
-	assert.Greater(t, good, 600)
-	assert.Less(t, good, 2400)
-	assert.Greater(t, fewer, 1500)
+	assert.Greater(t, good, n/5)
+	assert.Less(t, good, n*4/5)
+	assert.Greater(t, fewer, n/2)
 }
 
 // spoken ends each request as its first token events say.
