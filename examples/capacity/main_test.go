@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goodputkit/goodputkit/examples/internal/readme"
 	"github.com/goodputkit/goodputkit/loadgen/llmsim"
 )
 
@@ -124,4 +125,11 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 	status, out, _ := call(t, nil, "--help")
 	assert.Equal(t, exitFound, status)
 	assert.Contains(t, out, "-sweep")
+}
+
+func TestWhatTheReadmeShows(t *testing.T) {
+	args, lines := readme.Shown(t, "go run ./examples/capacity")
+	status, text, says := call(t, nil, args...)
+	require.Equal(t, exitFound, status, says)
+	readme.Prints(t, text, lines)
 }

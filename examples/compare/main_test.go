@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goodputkit/goodputkit/examples/internal/readme"
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/goodput/curve"
 	"github.com/goodputkit/goodputkit/loadgen/llmsim"
@@ -202,4 +203,11 @@ func TestInterrupted(t *testing.T) {
 	assert.Equal(t, exitError, status)
 	assert.Empty(t, out.String(), "of half a comparison nothing is said")
 	assert.Contains(t, errs.String(), "canceled")
+}
+
+func TestWhatTheReadmeShows(t *testing.T) {
+	args, lines := readme.Shown(t, "go run ./examples/compare")
+	status, text, says := call(t, nil, args...)
+	require.Equal(t, exitShown, status, says)
+	readme.Prints(t, text, lines)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/examples/internal/readme"
 )
 
 const records = "../../goodput/compat/testdata/records.jsonl"
@@ -81,4 +83,11 @@ func TestRefuses(t *testing.T) {
 	status, help, _ := call("--help")
 	require.Zero(t, status)
 	require.Contains(t, help, "-goodput")
+}
+
+func TestWhatTheReadmeShows(t *testing.T) {
+	args, lines := readme.Shown(t, "go run ./examples/compat")
+	status, text, says := call(args...)
+	require.Zero(t, status, says)
+	readme.Prints(t, text, lines)
 }
