@@ -309,7 +309,7 @@ func TestProgram(t *testing.T) {
 	require.Contains(t, string(svg), "package admission")
 	require.Contains(t, out.String(), "package admission")
 	require.Contains(t, out.String(), "At twice the limit, package admission keeps a goodput of ")
-	require.Len(t, strings.Split(strings.TrimSpace(out.String()), "\n"), 13, out.String())
+	require.Len(t, strings.Split(strings.TrimSpace(out.String()), "\n"), 15, out.String())
 	for _, bad := range [][]string{{"--slo", "nonsense"}, {"--shape", "x"}, {"--seeds", "0"}, {"--limit", "-1"}, {"more"}, {"--limit", "Inf"}, {"--plot", "x.txt"}, {"--trace", "missing.csv"}} {
 		require.Equal(t, 2, program(t.Context(), bad, &out, &errs), "%v", bad)
 	}

@@ -58,7 +58,21 @@ func compare(ctx context.Context, o *options, stdout io.Writer) error {
 	for _, share := range ours.refused {
 		cell(stdout, share)
 	}
-	fmt.Fprintf(stdout, "\n\n%s\n", sentence(o.loads, rows))
+	fmt.Fprintf(stdout, "\n%-22s", "none can have more")
+	var most []sample
+	for _, x := range o.loads {
+		b, err := o.bound(x)
+		if err != nil {
+			return err
+		}
+		most = append(most, b)
+		cell(stdout, b)
+	}
+	fmt.Fprintf(stdout, "\n%-22s", "it has of that, %")
+	for i := range o.loads {
+		cell(stdout, sample{100 * ours.goodput[i].mean() / most[i].mean()})
+	}
+	fmt.Fprintf(stdout, "\n\n%s\n", sentence(o.loads, rows, most))
 	if o.plot != "" {
 		return plotted(o, rows)
 	}
@@ -172,7 +186,7 @@ func attained(ctx context.Context, o *options) (float64, error) {
 }
 
 // sentence is what the table says, at twice the limit.
-func sentence(loads []float64, rows []*row) string {
+func sentence(loads []float64, rows []*row, most []sample) string {
 	at := 0
 	for i, x := range loads {
 		if x == 2 {
@@ -185,8 +199,9 @@ func sentence(loads []float64, rows []*row) string {
 			best = r
 		}
 	}
-	return fmt.Sprintf("At twice the limit, package admission keeps a goodput of %s/s, %.0f %% of its peak, and in tokens %.0f %% of that peak; the best of the others (%s) has %s/s, no control %s/s.",
-		ours.goodput[at], 100*ours.goodput[at].mean()/peak(ours.goodput), 100*ours.tokens[at].mean()/peak(ours.tokens), best.name, best.goodput[at], none.goodput[at])
+	return fmt.Sprintf("At twice the limit, package admission keeps a goodput of %s/s, %.0f %% of its peak, and in tokens %.0f %% of that peak; the best of the others (%s) has %s/s, no control %s/s. No policy, whatever it knows beforehand, can have more than %.2f/s there, %.0f %% of the most that it could have under one of these loads.",
+		ours.goodput[at], 100*ours.goodput[at].mean()/peak(ours.goodput), 100*ours.tokens[at].mean()/peak(ours.tokens), best.name, best.goodput[at], none.goodput[at],
+		most[at].mean(), 100*most[at].mean()/peak(most))
 }
 
 // peak is the greatest mean.
