@@ -19,7 +19,7 @@ type Config struct {
 	// Classes is what differs for the requests of a class. Any class that it does not name has the defaults.
 	Classes map[string]Class
 
-	// Weights is the shares of tenants, relative to each other; a tenant that it does not name has 1.
+	// Weights is the shares of tenants, relative to each other, each from 1e-6 to 1e6; a tenant that it does not name has 1.
 	Weights map[string]float64
 
 	// Floor and Ceiling bound the limit of the tokens in flight. Floor 0: four requests of the mean size. Ceiling 0: none.
@@ -56,6 +56,9 @@ func (c *Config) validate() error {
 		return fmt.Errorf("admission: Config.Classes: there are %d, at most %d are allowed", len(c.Classes), goodput.MaxClasses)
 	}
 	for name, class := range c.Classes {
+		if name == "" {
+			return fmt.Errorf("admission: Config.Classes: a class has a name: write %q for requests that have none", slo.DefaultClass)
+		}
 		if !class.SLO.IsZero() {
 			if err := class.SLO.Validate(); err != nil {
 				return fmt.Errorf("admission: Config.Classes[%q].SLO: %w", name, err)
@@ -74,8 +77,8 @@ func (c *Config) validate() error {
 		}
 	}
 	for tenant, w := range c.Weights {
-		if !(w > 0) || math.IsInf(w, 1) {
-			return fmt.Errorf("admission: Config.Weights[%q]: a weight is above 0 and finite: %v", tenant, w)
+		if !(w >= leastWeight && w <= mostWeight) {
+			return fmt.Errorf("admission: Config.Weights[%q]: a weight is from %v to %v: %v", tenant, leastWeight, mostWeight, w)
 		}
 	}
 	switch {

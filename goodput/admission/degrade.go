@@ -1,6 +1,9 @@
 package admission
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Degradation is one step in which a request gets less than it asked for, so that it need not be refused. Whoever forwards
 // the request has to carry it out; what it asked for and was granted is in its [Permit].
@@ -32,16 +35,27 @@ func (l Ladder) Step(pressure float64) int {
 // degrade takes from t what a step of its ladder says.
 func (s *Scheduler) degrade(t *Ticket, step int) Degradation {
 	d := t.class.ladder[step-1]
-	if d.MaxOutputTokens > 0 && (t.MaxOutputTokens == 0 || d.MaxOutputTokens < t.MaxOutputTokens) {
+	if d.MaxOutputTokens > 0 && (t.MaxOutputTokens <= 0 || d.MaxOutputTokens < t.MaxOutputTokens) {
 		t.Grant.MaxOutputTokens = d.MaxOutputTokens
 		if l := s.load(t, d.MaxOutputTokens); l.Output < t.load.Output {
 			t.load = l
 		}
 	}
-	t.Grant.Priority -= d.LowerPriority
+	t.Grant.Priority = plus(t.Grant.Priority, -d.LowerPriority)
 	t.Grant.Step = step
 	t.budget = max(t.budget, d.Budget)
 	t.heed()
 	t.item.Priority, t.item.Tokens = t.Grant.Priority, t.load.Tokens()
 	return d
+}
+
+// plus is a and b, or the nearest that an int holds.
+func plus(a, b int) int {
+	switch {
+	case b > 0 && a > math.MaxInt-b:
+		return math.MaxInt
+	case b < 0 && a < math.MinInt-b:
+		return math.MinInt
+	}
+	return a + b
 }

@@ -20,6 +20,10 @@ type FairShare struct {
 	scan   int // so many tenants, and the idle ones are looked through
 }
 
+// leastWeight and mostWeight are how far weights may be from each other, so that what a tenant had stays a number that a token more
+// changes.
+const leastWeight, mostWeight = 1e-6, 1e6
+
 // mostIdle is how many idle tenants are remembered for what they had. Where there are more, names come that never come again.
 const mostIdle = 1 << 16
 
@@ -32,8 +36,8 @@ type share struct {
 	queue  *tenantQueue
 }
 
-// Activate says that a tenant wants something, with its weight (1 where it is not above 0). It does nothing where the tenant is
-// active already, but for the weight.
+// Activate says that a tenant wants something, with its weight (1 where it is not above 0; at least 1e-6 and at most 1e6). It
+// does nothing where the tenant is active already, but for the weight.
 func (f *FairShare) Activate(tenant string, weight float64) { f.activate(tenant, weight) }
 
 func (f *FairShare) activate(tenant string, weight float64) *share {
@@ -48,7 +52,7 @@ func (f *FairShare) activate(tenant string, weight float64) *share {
 		}
 		f.all[tenant] = s
 	}
-	s.weight = weight
+	s.weight = min(max(weight, leastWeight), mostWeight)
 	if s.index >= 0 {
 		return s
 	}

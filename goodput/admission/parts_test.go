@@ -82,6 +82,25 @@ func TestFairShareGivesByWeight(t *testing.T) {
 	require.Equal(t, 3, f.Active())
 }
 
+// A weight that is next to nothing makes no counter so great that two tenants could not be told from each other any more.
+func TestFairShareOfWeightsOutOfTheWorld(t *testing.T) {
+	for _, w := range []float64{math.SmallestNonzeroFloat64, 1e-300, 1e-9, 1e9, math.Inf(1)} {
+		var f FairShare
+		f.Activate("odd", w)
+		f.Charge("odd", 1e9)
+		f.Deactivate("odd")
+		had := map[string]int{}
+		f.Activate("a", w)
+		f.Activate("b", w)
+		for range 1000 {
+			who, _ := f.Next()
+			f.Charge(who, 1)
+			had[who]++
+		}
+		require.Equal(t, 500, had["a"], "%v", w)
+	}
+}
+
 // Two that are active all the time are never further apart than two of the greatest requests, whoever else comes and goes.
 func TestFairShareStaysWithinTwoRequests(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -530,7 +549,11 @@ func TestConfigIsChecked(t *testing.T) {
 		"Classes":        {SLO: s, Classes: map[string]Class{"a": {SLO: slo.SLO{Name: "x"}}}},
 		"Ladder[0]":      {SLO: s, Classes: map[string]Class{"a": {Ladder: Ladder{{}}}}},
 		"Ladder[1]":      {SLO: s, Classes: map[string]Class{"a": {Ladder: Ladder{{LowerPriority: 1}, {LowerPriority: -1}}}}},
-		"Weights":        {SLO: s, Weights: map[string]float64{"a": 0}},
+		`Classes: a`:     {SLO: s, Classes: map[string]Class{"": {Priority: 1}}},
+		`Weights["a"]`:   {SLO: s, Weights: map[string]float64{"a": 0}},
+		`Weights["b"]`:   {SLO: s, Weights: map[string]float64{"b": 1e-7}},
+		`Weights["c"]`:   {SLO: s, Weights: map[string]float64{"c": math.Inf(1)}},
+		`Weights["d"]`:   {SLO: s, Weights: map[string]float64{"d": math.NaN()}},
 		"Floor":          {SLO: s, Floor: -1},
 		"Ceiling":        {SLO: s, Floor: 10, Ceiling: 5},
 		"MaxWaiting":     {SLO: s, MaxWaiting: -1},

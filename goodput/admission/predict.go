@@ -39,7 +39,7 @@ const (
 
 // Observe is a first token that took so long with so many prompt tokens before it.
 func (l *Line) Observe(tokens float64, took time.Duration) {
-	y := took.Seconds()
+	y := max(took, 0).Seconds()
 	if l.w > 0 {
 		l.dev += (math.Abs(y-l.at(tokens)) - l.dev) / min(l.w+1, 1/(1-lineKeep))
 	}
@@ -93,7 +93,7 @@ func (p *Pace) Observe(now time.Time, gap time.Duration, n int) {
 		p.sum, p.n = p.sum*f, p.n*f
 	}
 	p.at = now
-	p.sum += gap.Seconds()
+	p.sum += max(gap, 0).Seconds()
 	p.n += float64(n)
 }
 

@@ -6,14 +6,14 @@ import "time"
 type Request struct {
 	Class    string
 	Tenant   string // whose it is, for the fair share; "": of the one without a name
-	Priority int    // higher is more important; that of its class is added
+	Priority int    // higher is more important; that of its class is added, as far as an int holds it
 
-	InputTokens     int // of the prompt; 0: nobody knows, and the mean so far is taken
-	MaxOutputTokens int // at most; 0: nobody knows, and the mean so far of its class is taken
+	InputTokens     int // of the prompt; 0 or below: nobody knows, and the mean so far is taken
+	MaxOutputTokens int // at most; 0 or below: nobody knows, and the mean so far of its class is taken
 
 	// Budget is what is left of the time to its first token, from when it is admitted or begins to wait; 0: what the SLO of
-	// its class leaves, from the Arrival on. Without a budget, and without an objective that gives one, it waits until its
-	// context ends.
+	// its class leaves, from the Arrival on; below 0: it is late already, and served where it need not wait. Without a budget, and
+	// without an objective that gives one, it waits until its context ends.
 	Budget time.Duration
 
 	Arrival time.Time // zero: now

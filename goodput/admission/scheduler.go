@@ -120,7 +120,7 @@ func (s *Scheduler) Arrive(now time.Time, t *Ticket) *Ticket {
 	k := s.class(t.Class)
 	t.class = k
 	t.load = s.load(t, t.MaxOutputTokens)
-	t.Grant = Grant{MaxOutputTokens: t.MaxOutputTokens, Priority: t.Priority + k.priority}
+	t.Grant = Grant{MaxOutputTokens: max(t.MaxOutputTokens, 0), Priority: plus(t.Priority, k.priority)}
 	t.budget = s.budget(now, t)
 	t.heed()
 	k.spare.Offered()
@@ -160,8 +160,11 @@ func (s *Scheduler) load(t *Ticket, output int) Load {
 // budget is the time from the arrival to the first token: what the SLO says of it, or what an objective on e2e leaves of its
 // limit when the rest of the answer is taken off.
 func (s *Scheduler) budget(now time.Time, t *Ticket) time.Duration {
-	if t.Budget > 0 {
+	switch {
+	case t.Budget > 0:
 		return sum(now.Sub(t.Arrival), t.Budget)
+	case t.Budget < 0: // it is late already
+		return max(now.Sub(t.Arrival)+t.Budget, 1)
 	}
 	k := t.class
 	b := k.first
@@ -395,6 +398,7 @@ func (s *Scheduler) Tokens(now time.Time, t *Ticket, n int) {
 	if t.status != Admitted || n <= 0 {
 		return
 	}
+	n = min(n, mostTokens)
 	if t.n == 0 || t.Whole {
 		s.FirstToken(now, t)
 		t.n, t.n1, t.last = n, n, now
@@ -418,7 +422,7 @@ func (s *Scheduler) Tokens(now time.Time, t *Ticket, n int) {
 // Usage is how many output tokens t had, where the engine says so; it counts in the verdict at the end.
 func (s *Scheduler) Usage(t *Ticket, output int) {
 	if t.status == Admitted && output > 0 {
-		t.out = output
+		t.out = min(output, mostTokens)
 	}
 }
 

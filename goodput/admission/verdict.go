@@ -19,7 +19,7 @@ func (s *Scheduler) judge(now time.Time, t *Ticket, o goodput.Outcome) {
 		if from.IsZero() {
 			from = t.admitted // the line knows nothing of it
 		}
-		k.tail.observe(now.Sub(from).Seconds())
+		k.tail.observe(max(now.Sub(from), 0).Seconds())
 	}
 	if s.sudden(now, t, o) {
 		return
@@ -118,7 +118,7 @@ func (s *Scheduler) slow(now time.Time, t *Ticket, r rule, out int) (missed, kno
 	switch r.metric {
 	case slo.TPOT:
 		limit, _ := r.threshold.Billionths()
-		return took.Nanoseconds() > limit*int64(steps), true
+		return took > 0 && (took.Nanoseconds()-1)/int64(steps) >= limit, true // took > limit·steps, which can be too great
 	case slo.Speed:
 		return float64(steps) < r.threshold.Limit*took.Seconds(), true
 	}
