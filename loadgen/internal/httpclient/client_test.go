@@ -330,6 +330,23 @@ func TestConnectionsAheadThatDied(t *testing.T) {
 	}
 }
 
+// So it is over TLS.
+func TestSecureConnectionsAheadThatDied(t *testing.T) {
+	srv, conns := server(t, startTLS(false), hello)
+	c := client(t, Options{})
+	trust(c, srv)
+	require.NoError(t, c.Connect(t.Context(), must(srv.URL), 3))
+	require.Eventually(t, func() bool { return conns.Load() == 3 }, time.Minute, time.Millisecond)
+	srv.CloseClientConnections()
+	for i, attempts := range []int{2, 2, 2, 0} {
+		rec := loadgen.Do(t.Context(), target(c, http.MethodPost, srv.URL, "x"), nil)
+		assert.Equal(t, goodput.Success, rec.Outcome, rec.Detail)
+		assert.Equal(t, attempts, rec.Attempts, "request %d", i)
+	}
+	assert.EqualValues(t, 7, conns.Load(), "what is sent again keeps no connection")
+	assert.Equal(t, 1, c.idle())
+}
+
 // raw is a server that closes its first dead connections at once, and answers the requests on the others. closed counts the
 // former.
 func raw(t *testing.T, dead int) (addr string, closed *atomic.Int32) {
