@@ -34,8 +34,8 @@ func (c scenario) onTrace(t *testing.T, file string, limit float64) scenario {
 	return c
 }
 
-// On the conversation trace's own arrivals it is as on Poisson's, between limits of its own. Its rate wanders, so that at nine
-// tenths of the limit 1.2 % are refused, not 1.
+// On the conversation trace's own arrivals it is as on Poisson's, between limits of its own. Its rate wanders: at nine tenths of the
+// limit it is above it for most of an hour, and what may be late in that hour was saved up before.
 //
 // The coding trace comes in bursts (the gaps' coefficient of variation is 13), and so its limit without control is where
 // the engine is idle for 97 % of the time: at twice the limit nothing is scarce but within a burst, and goodput goes on
@@ -49,7 +49,7 @@ func TestTraces(t *testing.T) {
 		at      []float64 // times the limit
 		refused float64   // %, at 0.9 times the limit, at most
 	}{
-		{conversation, "AzureLLMInferenceTrace_conv.csv", 1.37, []float64{2, 3}, 1.5},
+		{conversation, "AzureLLMInferenceTrace_conv.csv", 1.37, []float64{2, 3}, 1},
 		{code, "AzureLLMInferenceTrace_code.csv", 0.041, []float64{12, 24}, 1},
 	} {
 		t.Run(k.of.name, func(t *testing.T) {

@@ -494,38 +494,53 @@ func TestLadderStep(t *testing.T) {
 }
 
 func TestSpare(t *testing.T) {
-	s := Spare{Share: 0.05}
-	require.False(t, s.Let())
-	s = Spare{Share: 0.05}
-	for range 1000 {
+	for _, share := range []float64{0, -1, math.NaN()} {
+		s := Spare{Share: share}
 		s.Offered()
+		require.False(t, s.Let(), "%v", share)
 	}
+	lets := func(s *Spare, offered int, late func(i int) bool) (let int) {
+		for i := range offered {
+			s.Offered()
+			if late(i) && s.Let() {
+				let++
+			}
+		}
+		return let
+	}
+	none := func(int) bool { return false }
+	s := Spare{Share: 0.05}
+	lets(&s, 100_000, none)
 	let := 0
 	for range 30 {
 		if s.Let() {
 			let++
 		}
 	}
-	require.Equal(t, 20, let, "more are not saved")
+	require.Equal(t, 8, let, "at once no more, though 100 are saved")
 	require.True(t, s.Dry())
-	for range 49 { // 0.04 each
-		s.Offered()
-	}
-	require.False(t, s.Let(), "two are not saved yet")
-	for range 75 {
-		s.Offered()
-	}
+	lets(&s, 49, none) // 0.08 each
+	require.True(t, s.Dry(), "four are not at hand yet")
+	lets(&s, 1, none)
 	require.False(t, s.Dry())
 	require.True(t, s.Let())
+
 	// 3 % that are late are within the 4 % that may be.
-	s, let = Spare{Share: 0.05}, 0
-	for i := range 10000 {
-		s.Offered()
-		if i%100 < 3 && i >= 100 && s.Let() {
-			let++
-		}
-	}
-	require.Equal(t, 297, let)
+	s = Spare{Share: 0.05}
+	require.Equal(t, 297, lets(&s, 10_000, func(i int) bool { return i >= 100 && i%100 < 3 }))
+
+	// 7 % are more than the 4 % that are saved and less than the 8 % that may be spent: what was saved lasts as long as it lasts.
+	s = Spare{Share: 0.05}
+	lets(&s, 100_000, none)
+	seventh := func(i int) bool { return i%100 < 7 }
+	require.Equal(t, 210, lets(&s, 3000, seventh), "100 and 4 % are 220")
+	require.Less(t, lets(&s, 3000, seventh), 140, "4 %, and what was left")
+
+	// 30 % are an overload, whatever was saved; what is refused for it is not taken off.
+	s = Spare{Share: 0.05}
+	lets(&s, 100_000, none)
+	require.Less(t, lets(&s, 3000, func(i int) bool { return i%10 < 3 }), 20)
+	require.Equal(t, spareMost, s.saved)
 }
 
 func TestRejectedError(t *testing.T) {

@@ -6,36 +6,51 @@ import (
 )
 
 // Spare is the part of an error budget that lateness may use before anything is refused for it. An SLO lets a share of the
-// requests be late, so that a burst which is soon over need cost nobody an answer. Four fifths of that share can be saved up,
-// to 20 requests. When more than was saved is predicted to be late it is an overload and no burst, and nobody is let
-// through any more until two have been saved again.
+// requests be late, so that a burst which is soon over need cost nobody an answer. Four fifths of that share are saved up, to
+// 100 requests, and can be spent: at most 8 at once, and then twice as fast as they are saved. When more is predicted to be
+// late than may be, it is an overload and no burst, and nobody is let through any more until four may be again. What is saved lasts
+// for the hour in which the load is a little too high; what is at hand is soon gone where it is much too high, whatever was saved.
 //
 // The zero Spare spares nobody. It is a state machine and belongs to one goroutine.
 type Spare struct {
-	Share   float64 // of the requests, that may be late
-	balance float64 // requests
-	dry     bool
+	Share  float64 // of the requests, that may be late; 0 and what is no share: none
+	saved  float64 // requests
+	atHand float64 // of them, that may be spent at once
+	dry    bool
 }
 
 const (
-	spareShare = 0.8  // of Share, that is used: what is predicted to be in time can be late, too
-	spareMost  = 20.0 // requests that can be saved up
-	spareWet   = 2.0  // saved up, from which on there is something to spare again
-	spareTime  = 4    // budgets that one which is let through may wait
+	spareShare = 0.8   // of Share, that is used: what is predicted to be in time can be late, too
+	spareMost  = 100.0 // requests that can be saved up
+	spareHand  = 8.0   // requests that can be spent at once
+	spareSpeed = 2.0   // by how much faster than it is saved it may be spent
+	spareWet   = 4.0   // that may be spent, from which on somebody is let through again
+	spareTime  = 4     // budgets that one which is let through may wait
 )
 
 // Offered: a request has come.
 func (s *Spare) Offered() {
-	s.balance = min(s.balance+spareShare*s.Share, spareMost)
-	s.dry = s.dry && s.balance < spareWet
+	if !(s.Share > 0) {
+		return
+	}
+	s.saved = min(s.saved+spareShare*s.Share, spareMost)
+	s.atHand = min(s.atHand+spareSpeed*spareShare*s.Share, spareHand)
+	s.dry = s.dry && s.left() < spareWet
 }
 
-// Let says whether one that is predicted to be late is let through nevertheless; it counts as one either way.
+// Let says whether one that is predicted to be late is let through nevertheless. One that is not delays the time at which
+// somebody is again, and costs nothing of what was saved.
 func (s *Spare) Let() bool {
-	s.dry = s.dry || s.balance < 1
-	s.balance = max(s.balance-1, 0)
+	s.dry = s.dry || s.left() < 1
+	s.atHand = max(s.atHand-1, 0)
+	if !s.dry {
+		s.saved--
+	}
 	return !s.dry
 }
+
+// left is how many may be late now.
+func (s *Spare) left() float64 { return min(s.saved, s.atHand) }
 
 // Dry says that more was predicted to be late than may be.
 func (s *Spare) Dry() bool { return s.dry }
