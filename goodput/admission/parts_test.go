@@ -244,54 +244,83 @@ func TestLineIsLeastSquares(t *testing.T) {
 	require.Zero(t, l.Predict(1000))
 	for i := range 200 {
 		x := float64(100 + 37*i%2000)
-		l.Observe(x, duration(0.02+0.00015*x))
+		l.Observe(at(float64(i)), x, duration(0.02+0.00015*x))
 	}
 	require.InDelta(t, 0.02+0.00015*5000, l.Predict(5000).Seconds(), 1e-6, "a line is found exactly")
 	require.InDelta(t, 0, l.Deviation().Seconds(), 0.01)
-	for range 600 { // another machine
-		l.Observe(1000, time.Second)
-		l.Observe(2000, 2*time.Second)
+	for i := range 600 { // another machine
+		l.Observe(at(200+float64(i)), 1000, time.Second)
+		l.Observe(at(200+float64(i)), 2000, 2*time.Second)
 	}
 	require.InDelta(t, 3, l.Predict(3000).Seconds(), 1e-3, "the old one is forgotten")
 
 	var same Line
 	for range 50 {
-		same.Observe(500, 100*time.Millisecond)
+		same.Observe(at(0), 500, 100*time.Millisecond)
 	}
 	require.Equal(t, 100*time.Millisecond, same.Predict(5000).Round(time.Microsecond), "without any spread there is no slope")
 	var down Line
 	for i := range 50 {
-		down.Observe(float64(i), time.Duration(100-i)*time.Millisecond)
+		down.Observe(at(0), float64(i), time.Duration(100-i)*time.Millisecond)
 	}
 	require.GreaterOrEqual(t, down.Predict(1e6), time.Duration(0), "no prompt takes less than none")
 }
 
-// With weights of powers of 0.98 the sums are those of the definition.
+// With the weights of the definition the sums are its own: at many a second, at few, and where the clock goes back.
 func TestLineAgainstDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	var l Line
-	var xs, ys []float64
-	for range 300 {
-		x := 5000 * r.Float64()
-		y := 0.1 + 2e-4*x + 0.05*r.Float64()
-		y = duration(y).Seconds()
-		xs, ys = append(xs, x), append(ys, y)
-		l.Observe(x, duration(y))
+	for _, gap := range []float64{0, 0.01, 0.3, 0.7, 5, 1e6} {
+		var l Line
+		var xs, ys, weights []float64
+		now := 0.0
+		for i := range 300 {
+			x := 5000 * r.Float64()
+			y := duration(0.1 + 2e-4*x + 0.05*r.Float64())
+			keep := 0.98
+			if i > 0 {
+				dt := math.Round(2e9*gap*r.Float64()) / 1e9
+				if i%50 == 0 {
+					dt = -10
+				}
+				now += dt
+				keep = min(max(keep, math.Exp(-dt/30)), 1)
+			}
+			for k := range weights {
+				weights[k] *= keep
+			}
+			xs, ys, weights = append(xs, x), append(ys, y.Seconds()), append(weights, 1)
+			l.Observe(at(now), x, y)
+		}
+		var w, mx, my float64
+		for i, k := range weights {
+			w, mx, my = w+k, mx+k*xs[i], my+k*ys[i]
+		}
+		mx, my = mx/w, my/w
+		var sxy, sxx float64
+		for i, k := range weights {
+			sxy += k * (xs[i] - mx) * (ys[i] - my)
+			sxx += k * (xs[i] - mx) * (xs[i] - mx)
+		}
+		require.InDelta(t, my+sxy/sxx*(2500-mx), l.at(2500), 1e-8, "%v s apart", gap)
 	}
-	var w, mx, my float64
-	for i := range xs {
-		k := math.Pow(0.98, float64(len(xs)-1-i))
-		w, mx, my = w+k, mx+k*xs[i], my+k*ys[i]
+}
+
+// Where many first tokens come, of an engine that is noisy, the line is as sure as the half minute that it has seen: of n a
+// second with a deviation of σ the mean, weighted so, has a deviation of σ/√(2·30·n).
+func TestLineOfANoisyEngine(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	const n, sigma, lines = 20.0, 0.1, 300
+	var square float64
+	for range lines {
+		var l Line
+		for i := range 3000 {
+			x := 500 + 1000*r.Float64()
+			l.Observe(at(float64(i)/n), x, duration(0.5+2e-4*x+sigma*r.NormFloat64()))
+		}
+		square += math.Pow(l.at(1000)-0.7, 2) / lines
 	}
-	mx, my = mx/w, my/w
-	var sxy, sxx float64
-	for i := range xs {
-		k := math.Pow(0.98, float64(len(xs)-1-i))
-		sxy += k * (xs[i] - mx) * (ys[i] - my)
-		sxx += k * (xs[i] - mx) * (xs[i] - mx)
-	}
-	b := sxy / sxx
-	require.InDelta(t, my+b*(2500-mx), l.at(2500), 1e-9)
+	want := sigma / math.Sqrt(2*30*n)
+	require.InDelta(t, want, math.Sqrt(square), 0.2*want) // 300 lines: the deviation of a deviation is 4 % of it
 }
 
 func TestPaceIsPerTokenAndForgets(t *testing.T) {

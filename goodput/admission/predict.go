@@ -22,32 +22,39 @@ func sum(a, b time.Duration) time.Duration {
 }
 
 // Line predicts how long a request's first token takes, once it is admitted, from the prompt tokens that stand before it, its
-// own among them: a straight line by least squares, in which an observation counts for 2 % less with each one that follows.
-// A line is what a prefill of an engine with a token budget is: so much a step and so much a token.
+// own among them: a straight line by least squares, in which an observation counts for less by a factor of e in half a minute,
+// though by no more than 2 % with each one that follows: where many come the line is that of the last half minute, and single ones do not
+// sway it; where few do, it is that of the last fifty. A line is what a prefill of an engine with a token budget is: so much a step
+// and so much a token.
 //
 // The zero Line knows nothing, and predicts 0. It is a state machine and belongs to one goroutine.
 type Line struct {
 	w, x, y, xx, xy float64
 	dev             float64
 	a, b            float64 // seconds; seconds a token
+	seen            time.Time
 }
 
 const (
-	lineKeep   = 0.98
-	lineEnough = 4 // observations by weight, below which there is no slope yet
+	lineKeep   = 0.98 // at least, of the weight of an observation when another one comes
+	lineTime   = 30.0 // time constant of the forgetting, s
+	lineEnough = 4    // observations by weight, below which there is no slope yet
 )
 
-// Observe is a first token that took so long with so many prompt tokens before it.
-func (l *Line) Observe(tokens float64, took time.Duration) {
+// Observe is a first token that came now and took so long, with so many prompt tokens before it.
+func (l *Line) Observe(now time.Time, tokens float64, took time.Duration) {
 	y := max(took, 0).Seconds()
-	if l.w > 0 {
-		l.dev += (math.Abs(y-l.at(tokens)) - l.dev) / min(l.w+1, 1/(1-lineKeep))
+	keep := max(lineKeep, math.Exp(-max(now.Sub(l.seen), 0).Seconds()/lineTime))
+	l.seen = now
+	known := l.w > 0
+	l.w = l.w*keep + 1
+	if known {
+		l.dev += (math.Abs(y-l.at(tokens)) - l.dev) / l.w
 	}
-	l.w = l.w*lineKeep + 1
-	l.x = l.x*lineKeep + tokens
-	l.y = l.y*lineKeep + y
-	l.xx = l.xx*lineKeep + tokens*tokens
-	l.xy = l.xy*lineKeep + tokens*y
+	l.x = l.x*keep + tokens
+	l.y = l.y*keep + y
+	l.xx = l.xx*keep + tokens*tokens
+	l.xy = l.xy*keep + tokens*y
 	l.fit()
 }
 

@@ -381,7 +381,7 @@ func (s *Scheduler) FirstToken(now time.Time, t *Ticket) {
 	s.cap.Visible(t.load)
 	s.visible(t)
 	s.passed.first(now, t)
-	s.line.Observe(t.before, now.Sub(t.admitted))
+	s.line.Observe(now, t.before, now.Sub(t.admitted))
 	for _, r := range t.class.rules {
 		switch r.metric {
 		case slo.TTFT, slo.TTFO:

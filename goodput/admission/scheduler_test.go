@@ -37,7 +37,7 @@ func full(t *testing.T, s *Scheduler) (running *Ticket, now time.Time) {
 	t.Helper()
 	s.cap.SetLimit(1100)
 	for i := range 20 {
-		s.line.Observe(1000+float64(i%2), 150*time.Millisecond)
+		s.line.Observe(at(0), 1000+float64(i%2), 150*time.Millisecond)
 	}
 	s.feedback = true
 	for range 40 {
@@ -179,7 +179,7 @@ func TestDegradedBeforeRefused(t *testing.T) {
 func TestTooLongIsRefusedOnlyWhereOthersWouldWait(t *testing.T) {
 	s := scheduler(t, Config{})
 	for i := range 20 {
-		s.line.Observe(float64(1000*(1+i%2)), time.Duration(1+i%2)*150*time.Millisecond)
+		s.line.Observe(at(0), float64(1000*(1+i%2)), time.Duration(1+i%2)*150*time.Millisecond)
 	}
 	giant := one(Request{InputTokens: 14000})
 	require.Equal(t, Admitted, s.Arrive(at(0), giant).Status(), "nothing else is there")
@@ -232,7 +232,7 @@ func TestPaceGuard(t *testing.T) {
 func TestOverduePromptHoldsTheOthers(t *testing.T) {
 	s := scheduler(t, Config{})
 	for i := range 20 {
-		s.line.Observe(float64(100*(1+i%2)), time.Duration(1+i%2)*50*time.Millisecond)
+		s.line.Observe(at(0), float64(100*(1+i%2)), time.Duration(1+i%2)*50*time.Millisecond)
 	}
 	s.feedback = true
 	a := s.Arrive(at(0), one(Request{InputTokens: 100}))
