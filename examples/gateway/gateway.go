@@ -64,7 +64,7 @@ func newGateway(o options, dial func(ctx context.Context, network, addr string) 
 			return r
 		},
 		Headers: admission.Headers{Class: o.classHeader},
-		Degrade: sizes.Degrade, // which nobody is who has no ladder
+		Degrade: sizes.Degrade, // of a class without a ladder nothing is taken
 	})
 	measured := goodputhttp.NewMiddleware(goodputhttp.Config{
 		Monitor: g.monitor, Sink: collector, Counter: goodputhttp.ChatCounter,
