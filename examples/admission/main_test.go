@@ -31,7 +31,27 @@ type scenario struct {
 }
 
 var conversation = scenario{"conversation", slo.MustParse("ttft p95 < 2s, tpot p95 < 100ms"), synthetic(workload.AzureConversation()), 1.73, []int{24, 28, 32, 36, 40}}
-var code = scenario{"code", slo.MustParse("ttft p95 < 5s, tpot p95 < 150ms"), synthetic(workload.AzureCode()), 0.85, []int{4, 5, 6, 7, 8}}
+var code = scenario{"code", slo.MustParse("ttft p95 < 5s, tpot p95 < 150ms"), synthetic(workload.AzureCode()), 0.70, []int{6, 7, 8, 10, 12}}
+
+// The limits are where the SLO stops being met without control: in 40 hours it is met 3 % below, and missed 5 % above.
+func TestLimitsOfTheScenarios(t *testing.T) {
+	oneGoroutine(t)
+	if os.Getenv("GOODPUT_SOAK") == "" {
+		t.Skip("half a minute; GOODPUT_SOAK is not set")
+	}
+	for _, c := range []scenario{conversation, code} {
+		for _, x := range []float64{0.97, 1.05} {
+			report, _, err := run(t.Context(), c.slo, c.load(t, x, 1), 40*time.Hour, fixed(math.MaxInt, 0))
+			require.NoError(t, err)
+			met := true
+			for _, o := range report.Objectives {
+				t.Logf("%s, %.2f × the limit: %v, share %.4f of %d", c.name, x, o.Objective, o.Share, o.N)
+				met = met && o.Holds
+			}
+			require.Equal(t, x < 1, met, c.name)
+		}
+	}
+}
 
 // seeds is how many runs there are of each kind: few, 20 where GOODPUT_SOAK is set, which takes minutes.
 func seeds(few int) int {
@@ -68,15 +88,16 @@ func (c scenario) measured(t *testing.T, x float64, n int, put func(*system) err
 	return r.goodput[0], r.refused[0]
 }
 
-// Beyond the limit goodput does not fall with the load, and is a fifth above that of the best fixed cap.
+// Beyond the limit goodput does not fall with the load, and is above that of the best fixed cap: by a fourth, on code by a seventh.
 //
 // Twice beyond it, it is nine tenths of its peak where that is a question: in tokens, on the lengths of the conversation
 // trace, where the engine is full at twice the limit. In requests it goes on rising there, to three times the limit, because
 // of more requests more are short, and the short are in time (TestLongPromptsAreRefusedFirst). Who treats all lengths alike has the
 // nine tenths in requests, too, and less goodput under each load.
 //
-// On the lengths of the code trace the engine is full at three times the limit and not at twice. Nine tenths of the peak are
-// then more than what is offered at twice the limit, so that nobody could have them; it is seven eighths of what is offered.
+// On the lengths of the code trace the limit is made by short outputs that a long prompt holds up, and the engine is not full at
+// twice of it. Nine tenths of the peak are then more than what is offered at twice the limit, so that nobody could have them; it is nine
+// tenths of what is offered.
 func TestGoodputBeyondTheLimit(t *testing.T) {
 	oneGoroutine(t)
 	for _, c := range []scenario{conversation, code} {
@@ -106,11 +127,12 @@ func TestGoodputBeyondTheLimit(t *testing.T) {
 				require.GreaterOrEqual(t, tokens2, 0.9*peak(r.tokens))
 				require.GreaterOrEqual(t, at2.mean(), 0.85*highest)
 				require.Less(t, none.mean(), 0.01*at2.mean())
+				require.GreaterOrEqual(t, at2.mean(), 1.2*best)
 			case code.name:
 				require.Greater(t, 0.9*highest, 2*c.limit, "more than is offered")
-				require.GreaterOrEqual(t, at2.mean(), 0.85*2*c.limit)
+				require.GreaterOrEqual(t, at2.mean(), 0.88*2*c.limit)
+				require.GreaterOrEqual(t, at2.mean(), 1.1*best)
 			}
-			require.GreaterOrEqual(t, at2.mean(), 1.15*best)
 			require.GreaterOrEqual(t, at2.mean(), none.mean())
 		})
 	}
@@ -229,18 +251,18 @@ func stepped(t *testing.T, up time.Duration) {
 	require.GreaterOrEqual(t, attained(down+width, end), 0.95)
 }
 
-// In steady overload the limit stays within a fifth of its mean: in the second half of half an hour, when it has come to rest
-// in each run.
+// In steady overload the limit stays within a fifth of its mean: in the second half of an hour. On the lengths of the code trace, of
+// which few are late at twice the limit, it takes up to 25 minutes to come down to where it belongs.
 func TestLimitDoesNotOscillate(t *testing.T) {
 	oneGoroutine(t)
 	for _, c := range []scenario{conversation, code} {
 		worst := 0.0
 		for seed := uint64(1); seed <= uint64(seeds(3)); seed++ {
 			var low, high, sum, n float64
-			_, _, err := run(t.Context(), c.slo, c.load(t, 2, seed), 30*time.Minute, func(s *system) error {
+			_, _, err := run(t.Context(), c.slo, c.load(t, 2, seed), time.Hour, func(s *system) error {
 				s.watch = func(now time.Time) {
 					limit := s.policy.(*defended).scheduler.State(now).Limit
-					if now.Sub(s.zero) < 15*time.Minute || math.IsInf(limit, 1) {
+					if now.Sub(s.zero) < 30*time.Minute || math.IsInf(limit, 1) {
 						return
 					}
 					if n == 0 {
