@@ -129,9 +129,11 @@ func TestItEndsWithTheRequestsInFlight(t *testing.T) {
 }
 
 func TestOptionsThatCannotBeMeant(t *testing.T) {
-	for _, args := range []string{"--slo ttft<2s", "--period 1m", "--period 1000h", "--try --addr :8080", "--try --addr 192.0.2.1:80", "--no-such-option", "x", "--addr nonsense", "--addr 127.0.0.1:-1"} {
+	over, cancel := context.WithCancel(t.Context()) // so that one which can be meant after all serves nobody
+	cancel()
+	for _, args := range []string{"--slo ttft<2s", "--period 1m", "--period 10000h", "--try --addr :8080", "--try --addr 192.0.2.1:80", "--no-such-option", "x", "--addr nonsense", "--addr 127.0.0.1:-1"} {
 		var out, errs bytes.Buffer
-		assert.Equal(t, 2, status(run(t.Context(), strings.Fields(args), &out, &errs), &errs), args)
+		assert.Equal(t, 2, status(run(over, strings.Fields(args), &out, &errs), &errs), args)
 		assert.Empty(t, out.String(), args)
 		assert.Equal(t, 1, strings.Count(errs.String(), "\n"), "one line: %s", errs.String())
 	}
