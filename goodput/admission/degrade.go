@@ -32,6 +32,14 @@ func (l Ladder) Step(pressure float64) int {
 	return min(1+int((pressure-ladderFrom)/(1-ladderFrom)*float64(len(l))), len(l))
 }
 
+// budget is how long the first token may take at the end of the ladder; 0: no longer than without.
+func (l Ladder) budget() time.Duration {
+	if len(l) == 0 {
+		return 0
+	}
+	return l[len(l)-1].Budget
+}
+
 // degrade takes from t what a step of its ladder says.
 func (s *Scheduler) degrade(t *Ticket, step int) Degradation {
 	d := t.class.ladder[step-1]

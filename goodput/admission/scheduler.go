@@ -232,8 +232,10 @@ func (s *Scheduler) perToken(k *class) float64 {
 // wait lets t wait, with what its ladder makes of it, or refuses it.
 func (s *Scheduler) wait(now time.Time, t *Ticket) {
 	s.rate.Waiting(now, s.rate.waiting)
-	slack := t.budget.Seconds() - now.Sub(t.Arrival).Seconds()
-	if t.budget > 0 && s.line.at(t.load.Input) > slack {
+	waited := now.Sub(t.Arrival).Seconds()
+	slack := t.budget.Seconds() - waited
+	alone := s.line.at(t.load.Input)
+	if t.budget > 0 && alone > max(slack, t.class.ladder.budget().Seconds()-waited) {
 		s.refuse(t, TooLong, s.drain(0))
 		return
 	}
@@ -246,17 +248,18 @@ func (s *Scheduler) wait(now time.Time, t *Ticket) {
 			wait = s.queue.Wait(t.item.Priority, t.Tenant, t.item.Tokens, rate).Seconds()
 		}
 		pressure := 0.0
-		if wait > 0 {
-			if pressure = math.Inf(1); slack > service {
-				pressure = wait / (slack - service)
-			}
+		switch {
+		case slack > service:
+			pressure = wait / (slack - service)
+		case known || alone > slack: // it is late however short it waits
+			pressure = math.Inf(1)
 		}
 		if step := t.class.ladder.Step(pressure); step > 0 {
 			d := s.degrade(t, step)
 			if d.LowerPriority > 0 {
 				wait = s.queue.Wait(t.item.Priority, t.Tenant, t.item.Tokens, rate).Seconds()
 			}
-			slack = t.budget.Seconds() - now.Sub(t.Arrival).Seconds()
+			slack = t.budget.Seconds() - waited
 		}
 		t.item.Deadline = t.Arrival.Add(t.budget)
 		if known && wait+service > slack && !s.spare(t) {

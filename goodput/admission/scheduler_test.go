@@ -186,6 +186,45 @@ func TestTooLongIsRefusedOnlyWhereOthersWouldWait(t *testing.T) {
 	require.Equal(t, TooLong, reason(t, s.Arrive(at(0), one(Request{InputTokens: 14000}))))
 }
 
+// A request whose own first token takes longer than it may, with nobody before it, goes down its ladder as one does that would have to wait.
+func TestDegradedThoughNobodyWaits(t *testing.T) {
+	patient := Class{Ladder: Ladder{{MaxOutputTokens: 50}, {MaxOutputTokens: 10, Budget: time.Minute}}}
+	hasty := Class{Ladder: Ladder{{MaxOutputTokens: 10}}}
+	for name, k := range map[string]struct {
+		input  int
+		budget time.Duration // 2 s: the SLO's
+		class  string
+		status Status
+		reason Reason
+	}{
+		"in time":                        {1000, 0, "patient", Waiting, ""},
+		"late with what is pending":      {1000, 160 * time.Millisecond, "patient", Waiting, ""},
+		"late without one":               {14000, 0, "patient", Waiting, ""},
+		"late, and no step gives time":   {1000, 160 * time.Millisecond, "hasty", Refused, PredictedLate},
+		"longer than the last step has":  {1_000_000, 0, "patient", Refused, TooLong},
+		"too long, and no step has time": {14000, 0, "hasty", Refused, TooLong},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scheduler(t, Config{Classes: map[string]Class{"patient": patient, "hasty": hasty}})
+			_, now := full(t, s)
+			for i := range 400 { // 150 ms a thousand tokens, and 10 ms more or less
+				s.line.Observe(now, float64(1000*(1+i%2)), time.Duration(1+i%2)*150*time.Millisecond+time.Duration(i/2%2*20-10)*time.Millisecond)
+			}
+			x := s.Arrive(now, one(Request{Class: k.class, InputTokens: k.input, Budget: k.budget}))
+			require.Equal(t, k.status, x.Status())
+			if k.status == Refused {
+				require.Equal(t, k.reason, reason(t, x))
+				return
+			}
+			want := Grant{MaxOutputTokens: 100}
+			if name != "in time" {
+				want = Grant{MaxOutputTokens: 10, Step: 2}
+			}
+			require.Equal(t, want, x.Grant)
+		})
+	}
+}
+
 func TestStallStopsAdmission(t *testing.T) {
 	s := scheduler(t, Config{StallAfter: 5 * time.Second})
 	a, b := s.Arrive(at(0), one(Request{})), s.Arrive(at(1), one(Request{}))
