@@ -154,7 +154,12 @@ func call(v gjson.Result) bool {
 func (e *Event) delta(delta gjson.Result) {
 	delta.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
-		case "content", "refusal":
+		case "content":
+			if v.IsArray() {
+				e.parts(v)
+			}
+			e.Output = e.Output || v.Type == gjson.String && v.Str != ""
+		case "refusal":
 			e.Output = e.Output || some(v)
 		case "reasoning", "reasoning_content":
 			e.Reasoning = e.Reasoning || some(v)
@@ -167,6 +172,24 @@ func (e *Event) delta(delta gjson.Result) {
 			e.Output = e.Output || call(v)
 		case "audio":
 			e.Output = e.Output || some(v.Get("transcript"))
+		}
+		return true
+	})
+}
+
+// parts takes content that is a list of parts: text, and thinking, which may have parts of its own.
+func (e *Event) parts(list gjson.Result) {
+	list.ForEach(func(_, part gjson.Result) bool {
+		switch thinking := part.Get("thinking"); {
+		case thinking.IsArray():
+			thinking.ForEach(func(_, v gjson.Result) bool {
+				e.Reasoning = e.Reasoning || some(v.Get("text"))
+				return true
+			})
+		case thinking.Exists():
+			e.Reasoning = e.Reasoning || some(thinking)
+		default:
+			e.Output = e.Output || some(part.Get("text"))
 		}
 		return true
 	})
