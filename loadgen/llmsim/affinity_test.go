@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/llmsim"
 	"github.com/goodputkit/goodputkit/slo"
@@ -61,6 +62,9 @@ func chats(n, hot int) iter.Seq[*loadgen.Request] {
 // TestRoutersOfSessions: what routers are worth where turns of sessions find what was said before in a prefix cache. It prints the table of
 // docs/simulator.md.
 func TestRoutersOfSessions(t *testing.T) {
+	if race.Enabled {
+		t.Skip("an event loop: there is one goroutine")
+	}
 	p := llmsim.OPT13B()
 	p.BlockTokens = 16
 	good := map[string]float64{}

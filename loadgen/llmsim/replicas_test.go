@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/llmsim"
 	"github.com/goodputkit/goodputkit/slo"
@@ -370,6 +371,9 @@ func poisson(n int, rate float64, exponential bool) (at []time.Duration, service
 
 // TestReplicasAsQueues: routers against queueing theory, with four servers at 70 %.
 func TestReplicasAsQueues(t *testing.T) {
+	if race.Enabled {
+		t.Skip("an event loop: there is one goroutine")
+	}
 	const n, servers, rho = 200_000, 4, 0.7
 	const rate = servers * rho / 1e-3
 	for _, exponential := range []bool{false, true} {
