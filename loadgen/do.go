@@ -3,12 +3,11 @@ package loadgen
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/panicsite"
 )
 
 // grace is how long a target may take to return once its context is done. One that takes longer is booked without it:
@@ -94,7 +93,7 @@ func asPanic(v any) *panicError {
 	if e, ok := v.(*panicError); ok {
 		return e
 	}
-	return &panicError{value: v, where: panicSite()}
+	return &panicError{value: v, where: panicsite.Find()}
 }
 
 func (e *panicError) Error() string {
@@ -102,25 +101,6 @@ func (e *panicError) Error() string {
 		return fmt.Sprintf("panic: %v", e.value)
 	}
 	return fmt.Sprintf("panic: %v (%s)", e.value, e.where)
-}
-
-// panicSite is the place of the panic that is being recovered: the first frame below the runtime's.
-func panicSite() string {
-	pcs := make([]uintptr, 32)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
-	panicking := false
-	for {
-		f, more := frames.Next()
-		switch {
-		case f.Function == "runtime.gopanic":
-			panicking = true
-		case panicking && !strings.HasPrefix(f.Function, "runtime."):
-			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
 }
 
 // describe is what the target says of itself; of one that says nothing, nothing is assumed.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/heap"
 	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -127,9 +128,9 @@ func TestWarmupByCountHoldsLittle(t *testing.T) {
 	s := &delays{do: func(int) (time.Duration, goodput.Outcome) {
 		switch i++; i {
 		case 100:
-			before = live()
+			before = heap.Live()
 		case n:
-			after = live()
+			after = heap.Live()
 		}
 		return ms, goodput.Success
 	}}

@@ -3,32 +3,17 @@ package loadgen
 import (
 	"context"
 	"io"
-	"math"
 	"os"
-	"runtime"
-	"runtime/metrics"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/goodputkit/goodputkit/internal/heap"
 	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/slo"
 )
-
-// live is how many bytes of the heap are in use: the least of a few collections, each of which also counts what is allocated
-// while it goes on.
-func live() uint64 {
-	least := uint64(math.MaxUint64)
-	for range 3 {
-		runtime.GC()
-		s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(s)
-		least = min(least, s[0].Value.Uint64())
-	}
-	return least
-}
 
 // TestLongRun: memory does not grow with a run. With GOODPUT_SOAK set it has ten million requests.
 func TestLongRun(t *testing.T) {
@@ -79,11 +64,11 @@ func TestLongRun(t *testing.T) {
 			res, err := c.run(plan, func(i uint64) {
 				switch i {
 				case n / 4:
-					heaps[0] = live()
+					heaps[0] = heap.Live()
 				case n / 2:
-					heaps[1] = live()
+					heaps[1] = heap.Live()
 				case n - n/50:
-					heaps[2] = live()
+					heaps[2] = heap.Live()
 				}
 			})
 			require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/heap"
 	"github.com/goodputkit/goodputkit/internal/race"
 )
 
@@ -73,11 +74,11 @@ func TestOverload(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan.SLO, plan.Arrivals, plan.Records = e2e, Constant{Rate: 1e6}, io.Discard
-			before, most := live(), uint64(0)
+			before, most := heap.Live(), uint64(0)
 			var p peak
 			res, err := Run(t.Context(), TargetFunc(func(ctx context.Context, r *Request, tr *Trace) error {
 				if tr.Index() == n*9/10 {
-					most = live()
+					most = heap.Live()
 				}
 				return p.Do(ctx, r, tr)
 			}), plan)

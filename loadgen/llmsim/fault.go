@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"strings"
 	"time"
+
+	"github.com/goodputkit/goodputkit/internal/panicsite"
 )
 
 // FaultError is the end of a machine, and says whose doing it was: a Policy that planned what cannot be, or nothing while
@@ -41,29 +42,10 @@ func faultOf(whose string, p any) *FaultError {
 		f.Err = p
 	}
 	f.Detail = fmt.Sprintf("panic: %v", p)
-	if at := panicSite(); at != "" {
+	if at := panicsite.Find(); at != "" {
 		f.Detail += " (" + at + ")"
 	}
 	return f
-}
-
-// panicSite is where the panic that is being recovered began, as file:line: the first frame below the runtime's.
-func panicSite() string {
-	pcs := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
-	panicking := false
-	for {
-		f, more := frames.Next()
-		switch {
-		case f.Function == "runtime.gopanic":
-			panicking = true
-		case panicking && !strings.HasPrefix(f.Function, "runtime."):
-			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
 }
 
 // policyName calls a policy by its type, a function by its name and where it is.

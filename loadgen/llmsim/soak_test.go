@@ -3,11 +3,8 @@ package llmsim_test
 import (
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
-	"runtime"
-	"runtime/metrics"
 	"strings"
 	"testing"
 	"time"
@@ -16,21 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/heap"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/llmsim"
 )
-
-// liveHeap is how many bytes of the heap are in use: the least of a few collections.
-func liveHeap() uint64 {
-	least := uint64(math.MaxUint64)
-	for range 3 {
-		runtime.GC()
-		s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(s)
-		least = min(least, s[0].Value.Uint64())
-	}
-	return least
-}
 
 // TestMemoryOfALongRun: memory does not grow with a run, neither that of two pools with prefix caches, preemption and requests that time out
 // at every stage, nor that of a deadline order in an overload. With GOODPUT_SOAK set each has a million requests.
@@ -59,11 +45,11 @@ func TestMemoryOfALongRun(t *testing.T) {
 				for i := range n {
 					switch i {
 					case n / 4:
-						heaps[0] = liveHeap()
+						heaps[0] = heap.Live()
 					case n / 2:
-						heaps[1] = liveHeap()
+						heaps[1] = heap.Live()
 					case n - n/20:
-						heaps[2] = liveHeap()
+						heaps[2] = heap.Live()
 					}
 					words := fmt.Sprintf("w%d ", rng.IntN(1+i))
 					if !yield(&loadgen.Request{Prompt: strings.Repeat(words, 20+rng.IntN(100)), MaxTokens: 1 + rng.IntN(20)}) {

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"io"
 	"log"
-	"math"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/metrics"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -25,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/heap"
 	"github.com/goodputkit/goodputkit/internal/memnet"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/internal/httpclient"
@@ -206,19 +204,6 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// live is how many bytes of the heap are in use: the least of a few collections, each of which also counts what is allocated
-// while it goes on.
-func live() uint64 {
-	least := uint64(math.MaxUint64)
-	for range 3 {
-		runtime.GC()
-		s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(s)
-		least = min(least, s[0].Value.Uint64())
-	}
-	return least
-}
-
 // TestSoak is TestStorm with a hundred thousand requests over loopback, and with an eye on the heap. It takes a minute or
 // so, and runs where GOODPUT_SOAK is set.
 func TestSoak(t *testing.T) {
@@ -242,7 +227,7 @@ func TestSoak(t *testing.T) {
 	begun := func(id uint64) {
 		for i, at := range []uint64{n / 4, n / 2, n - n/50} {
 			if id == at {
-				heaps[i] = live()
+				heaps[i] = heap.Live()
 			}
 		}
 	}
