@@ -30,7 +30,7 @@ func sleeper(ctx context.Context) error {
 // bareBubble is a goroutine for each request, with a context that ends it in time.
 func bareBubble(_ context.Context, l load) (wait, error) {
 	return inBubble(func() error {
-		_, err := paced(l, func(int) error {
+		_, err := paced(l, byTimer, func(int) error {
 			ctx, cancel := context.WithTimeout(context.Background(), loadgen.DefaultTimeout)
 			defer cancel()
 			return sleeper(ctx)

@@ -137,6 +137,10 @@ func TestGoals(t *testing.T) {
 	r.part(streaming, 1000).did[theRun][0].CPU = 11.6
 	r.part(streaming, manyStreams).did[theRun][0].RSS = 101
 	r.part(closedLoop, 0).did[theRunHTTP][0].CPU = 10.1
+	for _, vegeta := range []string{theAttacker, theAttack} {
+		r.part(fixedRate, 0).did[vegeta][0].CPU = 12
+	}
+	r.part(fixedRate, 0).did[theRunOpenAI][0].CPU = 11.6
 	r.part(virtual, 0).did[theRun][0].Rate = 49
 	assert.Equal(t, []string{
 		"100 streams: mean error of the first token",
@@ -146,6 +150,7 @@ func TestGoals(t *testing.T) {
 		"1,400 streams: resident memory",
 		"a closed loop: CPU per request, loadgen.Run, httptarget / vegeta, the attacker alone",
 		"a closed loop: CPU per request, loadgen.Run, httptarget / vegeta, with its metrics",
+		"a constant rate: CPU per request, loadgen.Run, openai / bare loop, on time",
 		"a bubble: requests/s, bare loop / loadgen.Run",
 	}, missed(r))
 }

@@ -12,7 +12,8 @@
 //     anyone's: it notes when it really wrote each first token, and how much later the client saw it is the client's error.
 //     The error against the nominal instant, counted from when the request was due, has the server's lateness and the
 //     sender's in it.
-//   - Requests for one JSON body, which is always the same: in a closed loop as fast as they go, and at a constant rate.
+//   - Requests for one JSON body, which is always the same: in a closed loop as fast as they go, and at a constant rate. There
+//     the bare loop is once more as one that sends each request when it is due, by a thread that sleeps in the kernel.
 //   - Requests in a synctest bubble, to a target that sleeps for a millisecond.
 //
 // The bare loop is what a client cannot do without: net/http, a goroutine for each request, lines, the time of each. The

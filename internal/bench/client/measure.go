@@ -37,6 +37,7 @@ type client struct {
 
 const (
 	bareLoop     = "bare loop"
+	onTime       = "bare loop, on time"
 	theRun       = "loadgen.Run"
 	theRunOpenAI = "loadgen.Run, openai"
 	theRunHTTP   = "loadgen.Run, httptarget"
@@ -58,6 +59,8 @@ func (l load) clients() []client {
 		return streamClients
 	case virtual:
 		return bubbleClients
+	case fixedRate:
+		return slices.Insert(slices.Clone(wholeClients), 1, client{onTime, bareOnTime})
 	}
 	return wholeClients
 }

@@ -143,6 +143,9 @@ func (r results) goals() (all []figures.Goal) {
 			}
 		}
 	}
+	for _, name := range []string{theRunOpenAI, theRunHTTP} {
+		all = append(all, figures.AtMost(fixedRate+": CPU per request, "+name+" / "+onTime, r.part(fixedRate, 0).ratio(name, onTime, cpu), least, ""))
+	}
 	return append(all, figures.AtMost("a bubble: requests/s, bare loop / loadgen.Run", r.part(virtual, 0).ratio(bareLoop, theRun, rate), 2, ""))
 }
 

@@ -30,13 +30,16 @@ type seen struct {
 // wait says what a client saw; it is called once all was measured.
 type wait func() ([]seen, error)
 
-// paced does requests with f, each in a goroutine of its own.
-func paced(l load, f func(i int) error) (start time.Time, err error) {
+// byTimer sleeps as a loop written by hand does.
+func byTimer(at time.Time) { time.Sleep(time.Until(at)) }
+
+// paced does requests with f, each in a goroutine of its own, and sleeps with until.
+func paced(l load, until func(time.Time), f func(i int) error) (start time.Time, err error) {
 	errs := make([]error, l.Requests)
 	var wg sync.WaitGroup
 	start = time.Now()
 	for i := range l.Requests {
-		time.Sleep(time.Until(start.Add(l.due(i))))
+		until(start.Add(l.due(i)))
 		wg.Go(func() { errs[i] = f(i) })
 	}
 	wg.Wait()
@@ -49,7 +52,7 @@ func (l load) name(i int) string { return l.ID + "-" + strconv.Itoa(i) }
 func bareStreams(ctx context.Context, l load) (wait, error) {
 	post := poster(l.URL+streamPath, requestBody(true))
 	at := make([][]time.Time, l.Requests)
-	start, err := paced(l, func(i int) error {
+	start, err := paced(l, byTimer, func(i int) error {
 		resp, err := post(ctx, l.name(i))
 		if err != nil {
 			return err

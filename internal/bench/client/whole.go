@@ -12,25 +12,18 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
+	"github.com/goodputkit/goodputkit/internal/bench/nanosleep"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/loadgen/httptarget"
 	"github.com/goodputkit/goodputkit/loadgen/openai"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
+// bareWhole is net/http alone.
 func bareWhole(ctx context.Context, l load) (wait, error) {
-	post := poster(l.URL+wholePath, requestBody(false))
-	one := func(int) error {
-		resp, err := post(ctx, "")
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		_, err = io.Copy(io.Discard, resp.Body)
-		return err
-	}
+	one := getter(ctx, l)
 	if l.Kind == fixedRate {
-		_, err := paced(l, one)
+		_, err := paced(l, byTimer, one)
 		return nil, err
 	}
 	errs := make([]error, l.Size)
@@ -45,6 +38,29 @@ func bareWhole(ctx context.Context, l load) (wait, error) {
 	}
 	wg.Wait()
 	return nil, errors.Join(errs...)
+}
+
+// bareOnTime is net/http alone, with each request sent when it is due, by a thread that sleeps in the kernel.
+func bareOnTime(ctx context.Context, l load) (wait, error) {
+	until, err := nanosleep.Here()
+	if err == nil {
+		_, err = paced(l, until, getter(ctx, l))
+	}
+	return nil, err
+}
+
+// getter asks for the JSON body.
+func getter(ctx context.Context, l load) func(int) error {
+	post := poster(l.URL+wholePath, requestBody(false))
+	return func(int) error {
+		resp, err := post(ctx, "")
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		_, err = io.Copy(io.Discard, resp.Body)
+		return err
+	}
 }
 
 // stopping is a pacer of vegeta's that ends after a count.

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
-	"golang.org/x/sys/unix"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/bench/nanosleep"
 	"github.com/goodputkit/goodputkit/loadgen"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -80,7 +79,7 @@ func sleep(c config) ([]time.Duration, error) {
 
 // thread is the loop on a thread of its own, which sleeps in the kernel and has no timer slack.
 func thread(c config) ([]time.Duration, error) {
-	until, err := nanosleep()
+	until, err := nanosleep.Here()
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +88,7 @@ func thread(c config) ([]time.Duration, error) {
 
 // wake is that thread alone, which starts nothing: how late the kernel wakes it.
 func wake(c config) ([]time.Duration, error) {
-	until, err := nanosleep()
+	until, err := nanosleep.Here()
 	if err != nil {
 		return nil, err
 	}
@@ -101,24 +100,6 @@ func wake(c config) ([]time.Duration, error) {
 		lags[i] = time.Since(due)
 	}
 	return lags, nil
-}
-
-// nanosleep locks the caller to its thread, for which it sleeps.
-func nanosleep() (until func(time.Time), err error) {
-	runtime.LockOSThread()
-	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
-		return nil, err
-	}
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return nil, err
-	}
-	zero := time.Now().Add(-time.Duration(now.Nano()))
-	return func(at time.Time) {
-		t := unix.NsecToTimespec(int64(at.Sub(zero)))
-		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &t, nil) == unix.EINTR {
-		}
-	}, nil
 }
 
 // paced is vegeta's constant rate, which ends after a count and knows when the attack began.
