@@ -134,7 +134,8 @@ type Permit struct {
 	wake chan struct{} // closed when it is decided; nil: it did not wait
 }
 
-// Grant is what the request got, which may be less than it asked for. Whoever sends it has to carry that out.
+// Grant is what the request got, which may be less than it asked for. Whoever sends it has to carry that out, or to say that it was
+// not, with [Permit.Sent].
 func (p *Permit) Grant() Grant { return p.t.Grant }
 
 // Waited is how long it had waited when it was admitted, from its arrival on.
@@ -155,6 +156,12 @@ func (p *Permit) Tokens(n int) {
 // Usage is how many output tokens there were, where the engine says so.
 func (p *Permit) Usage(output int) {
 	p.tell(func(time.Time) { p.c.s.Usage(&p.t, output) })
+}
+
+// Sent: what was granted could not be carried out, or not in whole, and the request was sent with another limit of its output:
+// maxOutputTokens, or 0, where it asks for what it had asked for. It counts for that from now on. [Permit.Grant] stays what was granted.
+func (p *Permit) Sent(maxOutputTokens int) {
+	p.tell(func(now time.Time) { p.c.s.Sent(now, &p.t, maxOutputTokens) })
 }
 
 // Done gives the permit back; the first call counts. Deferred with a failure and called with the outcome before that, it

@@ -57,6 +57,34 @@ func (s *Scheduler) degrade(t *Ticket, step int) Degradation {
 	return d
 }
 
+// Sent: t, which is in flight, went on with another limit of its output than it was granted, because the grant could not be carried
+// out, or not in whole. maxOutputTokens is what it asks for now; 0 or below: what it had asked for. From now on it counts for that. It
+// does nothing where t is not in flight.
+func (s *Scheduler) Sent(now time.Time, t *Ticket, maxOutputTokens int) {
+	if t.status != Admitted {
+		return
+	}
+	output := t.asked
+	if maxOutputTokens > 0 {
+		if output = s.load(t, maxOutputTokens).Output; t.MaxOutputTokens <= 0 { // then it is no more than is usual
+			output = min(output, t.asked)
+		}
+	}
+	more := output - t.load.Output
+	if more == 0 {
+		return
+	}
+	t.load.Output = output
+	s.cap.tokens += more
+	s.limit.Use(s.cap.tokens)
+	if t.item != nil {
+		s.waits(t).charge(t.item, more)
+	}
+	if more < 0 {
+		s.pump(now)
+	}
+}
+
 // plus is a and b, or the nearest that an int holds.
 func plus(a, b int) int {
 	switch {

@@ -43,6 +43,7 @@
 //
 // Before it refuses, it degrades: the longer the wait, the further down the [Ladder] of its class a request goes. Who sends it carries
 // that out; over HTTP [ChatSizes.Degrade] can, which lowers the limits in its body, and the client is told in [GrantedHeader].
+// What cannot be carried out is told back ([Permit.Sent]), so that what counts is what runs.
 //
 // No latency is compared with an earlier one, and nothing is decided by end-to-end times: requests that take longer because
 // they do more (four times the output, say) change nothing, as long as there is room for them.

@@ -23,9 +23,10 @@ type MiddlewareConfig struct {
 	Tokens func(data []byte) int
 
 	// Degrade carries out what a request was granted that is less than it asked for: it changes req, which next gets, and returns
-	// what the client is told of that in [GrantedHeader]; "": nothing. nil: it is next's, which finds the grant by [PermitOf].
+	// what the client is told of that in [GrantedHeader] ("": nothing), and the most output tokens that req asks for now, which is what
+	// it counts for ([Permit.Sent]); 0: as many as it did when it came. nil: it is next's, which finds the grant by [PermitOf].
 	// For bodies of OpenAI's APIs there is [ChatSizes.Degrade].
-	Degrade func(req *http.Request, g Grant) (granted string)
+	Degrade func(req *http.Request, g Grant) (granted string, maxOutputTokens int)
 
 	// Refused answers a request that was refused; nil: [WriteRejection] does.
 	Refused func(w http.ResponseWriter, req *http.Request, err *RejectedError)
@@ -87,7 +88,9 @@ func (c *Controller) Middleware(next http.Handler, config MiddlewareConfig) http
 		watched := b.writer.Wrap(w, req, b)
 		req = req.WithContext(context.WithValue(req.Context(), permitKey{}, p))
 		if config.Degrade != nil && p.Grant().Degraded() {
-			if granted := config.Degrade(req, p.Grant()); granted != "" {
+			granted, most := config.Degrade(req, p.Grant())
+			p.Sent(most)
+			if granted != "" {
 				b.writer.Keep(GrantedHeader, granted)
 			}
 		}

@@ -153,6 +153,14 @@ func (q *Queue) Pop() *Item {
 	return it
 }
 
+// charge charges the tenant of an item that was taken out for more than it weighed, or less. Where nobody waits any more, everybody
+// has started anew.
+func (q *Queue) charge(it *Item, tokens float64) {
+	if at, ok := q.find(it.Priority); ok {
+		q.levels[at].fair.Charge(it.Tenant, tokens)
+	}
+}
+
 // Last is the item that came last of those with the lowest priority, or nil: the one to shed first.
 func (q *Queue) Last() *Item {
 	if q.n == 0 {

@@ -71,6 +71,7 @@ type Ticket struct {
 	err    RejectedError
 	class  *class
 	load   Load
+	asked  float64       // output tokens, that it would weigh without a grant
 	item   *Item         // nil: it has not waited
 	latest time.Time     // after it nobody wants its first token; zero: there is no such instant
 	budget time.Duration // from the arrival to the first token; 0: none

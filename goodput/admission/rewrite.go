@@ -25,19 +25,22 @@ const GrantedHeader = "Goodput-Granted"
 // Completions without one stay as they are: their API's own default is 16, which may be less. So does a limit that is no number of 1
 // or more, and each body whose sizes nobody knows: one that is too long, is no object in JSON, or is in an encoding other than gzip.
 // One in gzip goes on unpacked. Digests of the body are taken out of the header: they are none of the new one.
-func (c ChatSizes) Degrade(req *http.Request, g Grant) (granted string) {
+//
+// maxOutputTokens is what the body now asks for, over all choices: more than was granted where min_tokens or n wants more; 0: it says
+// nothing, or nobody knows what.
+func (c ChatSizes) Degrade(req *http.Request, g Grant) (granted string, maxOutputTokens int) {
 	c = c.defaulted()
 	if g.MaxOutputTokens <= 0 || req.Body == nil || req.Body == http.NoBody || req.ContentLength > c.MaxBody {
-		return ""
+		return "", 0
 	}
 	came := req.Body
 	text, legible := c.read(req)
 	if !legible {
-		return ""
+		return "", 0
 	}
-	pieces, granted := c.rewrite(text, req.URL.Path, g.MaxOutputTokens)
+	pieces, granted, maxOutputTokens := c.rewrite(text, req.URL.Path, g.MaxOutputTokens)
 	if granted == "" {
-		return ""
+		return "", maxOutputTokens
 	}
 	body := func() (io.ReadCloser, error) {
 		readers := make([]io.Reader, len(pieces))
@@ -66,15 +69,15 @@ func (c ChatSizes) Degrade(req *http.Request, g Grant) (granted string) {
 			req.Header.Set("Content-Length", strconv.FormatInt(req.ContentLength, 10))
 		}
 	}
-	return granted
+	return granted, maxOutputTokens
 }
 
-// rewrite is a body, in pieces, with no more than so many output tokens, and what was changed; "": nothing.
-func (c ChatSizes) rewrite(body []byte, path string, most int) (pieces []string, granted string) {
+// rewrite is a body, in pieces, with no more than so many output tokens, what was changed ("": nothing), and how many it asks for then.
+func (c ChatSizes) rewrite(body []byte, path string, most int) (pieces []string, granted string, asks int) {
 	text := unsafe.String(unsafe.SliceData(body), len(body)) // which nobody changes
 	doc := gjson.Parse(text)
 	if !doc.IsObject() {
-		return nil, ""
+		return nil, "", 0
 	}
 	type field struct {
 		key int // in limitKeys
@@ -95,8 +98,9 @@ func (c ChatSizes) rewrite(body []byte, path string, most int) (pieces []string,
 		return true
 	})
 	each := math.Floor(max(float64(most)/max(limits.n, 1), 1, math.Ceil(limits.least)))
-	if asked := limits.asked(); asked > 0 && c.tokens(asked) <= most || each > float64(c.MaxTokens) {
-		return nil, ""
+	asked := c.tokens(limits.asked())
+	if asked > 0 && asked <= most || each > float64(c.MaxTokens) {
+		return nil, "", asked
 	}
 	add := -1 // the key of the limit that there is not
 	if said == [len(limitKeys)]bool{} {
@@ -128,9 +132,12 @@ func (c ChatSizes) rewrite(body []byte, path string, most int) (pieces []string,
 	for i, name := range limitKeys {
 		if changed[i] {
 			names = append(names, name+"="+number)
+			if i == add || limits.most[i] > each {
+				limits.most[i] = each
+			}
 		}
 	}
-	return append(pieces, text[at:]), strings.Join(names, ", ")
+	return append(pieces, text[at:]), strings.Join(names, ", "), c.tokens(limits.asked())
 }
 
 // keyOf is the key of the limit that a request to a path has, in limitKeys; below 0: nobody knows, or one without is short anyway.

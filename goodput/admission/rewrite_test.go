@@ -101,7 +101,9 @@ func TestDegradeABody(t *testing.T) {
 			if length >= 0 {
 				req.Header.Set("Content-Length", strconv.Itoa(len(x.body)))
 			}
-			require.Equal(t, x.granted, ChatSizes{}.Degrade(req, Grant{MaxOutputTokens: 10, Step: 1}), "%s, %s", x.name, how)
+			granted, most := ChatSizes{}.Degrade(req, Grant{MaxOutputTokens: 10, Step: 1})
+			require.Equal(t, x.granted, granted, "%s, %s", x.name, how)
+			require.Equal(t, ChatSizes{}.Request(req).MaxOutputTokens, most, "%s: what goes on is what it counts for", x.name)
 			b, err := io.ReadAll(req.Body)
 			require.NoError(t, err)
 			require.Equal(t, want, string(b), x.name)
@@ -120,7 +122,8 @@ func TestDegradeABody(t *testing.T) {
 func TestDegradeNothing(t *testing.T) {
 	for _, g := range []Grant{{}, {Step: 1, Priority: -1}, {Step: 1, MaxOutputTokens: 1 << 17}} {
 		req := httptest.NewRequest("POST", chatPath, strings.NewReader(`{"max_tokens":1000000000}`))
-		require.Empty(t, ChatSizes{}.Degrade(req, g))
+		granted, _ := ChatSizes{}.Degrade(req, g)
+		require.Empty(t, granted)
 		b, err := io.ReadAll(req.Body)
 		require.NoError(t, err)
 		require.Equal(t, `{"max_tokens":1000000000}`, string(b))
@@ -128,7 +131,8 @@ func TestDegradeNothing(t *testing.T) {
 	for _, none := range []io.Reader{nil, http.NoBody} {
 		req := httptest.NewRequest("POST", chatPath, none)
 		before := req.Body
-		require.Empty(t, ChatSizes{}.Degrade(req, Grant{Step: 1, MaxOutputTokens: 1}))
+		granted, _ := ChatSizes{}.Degrade(req, Grant{Step: 1, MaxOutputTokens: 1})
+		require.Empty(t, granted)
 		require.Equal(t, before, req.Body)
 	}
 }
@@ -145,7 +149,8 @@ func TestDegradeABodyThatIsNotRead(t *testing.T) {
 			return n, err
 		}))
 		req.ContentLength = length
-		require.Empty(t, ChatSizes{MaxBody: 1000}.Degrade(req, Grant{Step: 1, MaxOutputTokens: 10}))
+		granted, _ := ChatSizes{MaxBody: 1000}.Degrade(req, Grant{Step: 1, MaxOutputTokens: 10})
+		require.Empty(t, granted)
 		require.LessOrEqual(t, read, 1001)
 		b, err := io.ReadAll(req.Body)
 		require.NoError(t, err)
@@ -153,7 +158,8 @@ func TestDegradeABodyThatIsNotRead(t *testing.T) {
 	}
 	lost := errors.New("lost")
 	req := httptest.NewRequest("POST", chatPath, io.MultiReader(strings.NewReader(`{"max_tokens":50}`), iotest.ErrReader(lost)))
-	require.Empty(t, ChatSizes{}.Degrade(req, Grant{Step: 1, MaxOutputTokens: 10}))
+	granted, _ := ChatSizes{}.Degrade(req, Grant{Step: 1, MaxOutputTokens: 10})
+	require.Empty(t, granted)
 	b, err := io.ReadAll(req.Body)
 	require.ErrorIs(t, err, lost)
 	require.Equal(t, `{"max_tokens":50}`, string(b))
@@ -178,7 +184,7 @@ func TestDegradeABodyInAnotherEncoding(t *testing.T) {
 		req := httptest.NewRequest("POST", chatPath, bytes.NewReader(x.body))
 		req.Header = http.Header{"Content-Encoding": {x.encoding}, "Content-Digest": {"sha-256=:x:"}, "Authorization": {"Bearer a"}}
 		before := req.Header
-		granted := ChatSizes{MaxBody: 1 << 20}.Degrade(req, Grant{Step: 1, MaxOutputTokens: 10})
+		granted, _ := ChatSizes{MaxBody: 1 << 20}.Degrade(req, Grant{Step: 1, MaxOutputTokens: 10})
 		b, err := io.ReadAll(req.Body)
 		require.NoError(t, err)
 		require.EqualValues(t, len(b), req.ContentLength)
@@ -200,7 +206,8 @@ func TestDegradeABodyInAnotherEncoding(t *testing.T) {
 func TestDegradeABodyThatCanBeHadAgain(t *testing.T) {
 	req, err := http.NewRequest("POST", "http://x"+chatPath, strings.NewReader(`{"max_tokens":50}`))
 	require.NoError(t, err)
-	require.NotEmpty(t, ChatSizes{}.Degrade(req, Grant{Step: 1, MaxOutputTokens: 10}))
+	granted, _ := ChatSizes{}.Degrade(req, Grant{Step: 1, MaxOutputTokens: 10})
+	require.NotEmpty(t, granted)
 	for range 2 {
 		again, err := req.GetBody()
 		require.NoError(t, err)
@@ -263,7 +270,10 @@ func FuzzDegrade(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, path string, most int) {
 		req := httptest.NewRequestWithContext(context.Background(), "POST", "/", bytes.NewReader(body))
 		req.URL.Path = path
-		granted := ChatSizes{MaxBody: 1 << 12}.Degrade(req, Grant{Step: 1, MaxOutputTokens: most})
+		granted, asks := ChatSizes{MaxBody: 1 << 12}.Degrade(req, Grant{Step: 1, MaxOutputTokens: most})
+		if most > 0 && len(body) > 0 && len(body) <= 1<<12 {
+			require.Equal(t, ChatSizes{MaxBody: 1 << 13}.Request(req).MaxOutputTokens, asks)
+		}
 		b, err := io.ReadAll(req.Body)
 		require.NoError(t, err)
 		require.EqualValues(t, len(b), req.ContentLength)
@@ -404,7 +414,7 @@ func TestMiddlewareChangesNoBodyOfItself(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		c := degrader(t)
-		client := serve(t, c.Middleware(echo, MiddlewareConfig{Degrade: func(*http.Request, Grant) string { t.Error("nothing was taken"); return "" }}))
+		client := serve(t, c.Middleware(echo, MiddlewareConfig{Degrade: func(*http.Request, Grant) (string, int) { t.Error("nothing was taken"); return "", 0 }}))
 		resp, err := client.Post("http://x"+chatPath, "application/json", strings.NewReader(text))
 		require.NoError(t, err)
 		b, err := io.ReadAll(resp.Body)
@@ -415,7 +425,7 @@ func TestMiddlewareChangesNoBodyOfItself(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) { // one that panics loses no permit
 		c := degrader(t)
-		client := serve(t, c.Middleware(echo, MiddlewareConfig{Request: ChatSizes{}.Request, Degrade: func(*http.Request, Grant) string { panic("boom") }}))
+		client := serve(t, c.Middleware(echo, MiddlewareConfig{Request: ChatSizes{}.Request, Degrade: func(*http.Request, Grant) (string, int) { panic("boom") }}))
 		req, err := http.NewRequest("POST", "http://x"+chatPath, strings.NewReader(text))
 		require.NoError(t, err)
 		_, _, err = degraded(t, c, client, req)

@@ -119,6 +119,7 @@ func (s *Scheduler) Arrive(now time.Time, t *Ticket) *Ticket {
 	k := s.class(t.Class)
 	t.class = k
 	t.load = s.load(t, t.MaxOutputTokens)
+	t.asked = t.load.Output
 	t.Grant = Grant{MaxOutputTokens: max(t.MaxOutputTokens, 0), Priority: plus(t.Priority, k.priority)}
 	t.budget = s.budget(now, t)
 	t.heed()

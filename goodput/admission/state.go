@@ -22,9 +22,10 @@ type State struct {
 	Rate    float64       // tokens/s at which what waits is served; 0: nobody knows
 	Stalled bool          // nothing comes back although work is in flight: nothing is admitted
 
-	Offered, Admitted, Degraded, Ended uint64
-	Removed                            uint64            // waited, and their context ended
-	Refused                            map[Reason]uint64 // those that there were
+	Offered, Admitted, Ended uint64
+	Degraded                 uint64            // admitted, and granted less than they asked for
+	Removed                  uint64            // waited, and their context ended
+	Refused                  map[Reason]uint64 // those that there were
 }
 
 // MarshalJSON is the state for a page or a log: times in seconds, a limit that is none as null, refusals by the names of their
