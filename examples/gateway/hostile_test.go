@@ -195,6 +195,40 @@ func TestWhatStandsAroundAnAnswer(t *testing.T) {
 	})
 }
 
+// A client that sends its body only when it is asked to is asked once, here, and waits no second time for an endpoint that does not ask.
+func TestABodyThatIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			conn, in, err := w.(http.Hijacker).Hijack() // which asks for nothing
+			require.NoError(t, err)
+			defer conn.Close()
+			require.NotContains(t, req.Header, "Expect")
+			body := make([]byte, len(ask))
+			_, err = io.ReadFull(in, body)
+			require.NoError(t, err)
+			require.Equal(t, ask, string(body))
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+		}))
+		conn, err := s.memory.dial(t.Context(), "tcp", strings.TrimPrefix(s.where, "http://"))
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", len(ask))
+		require.NoError(t, err)
+		begin := time.Now()
+		const asks = "HTTP/1.1 100 Continue\r\n\r\n"
+		asked := make([]byte, len(asks))
+		_, err = io.ReadFull(conn, asked)
+		require.NoError(t, err)
+		require.Equal(t, asks, string(asked))
+		_, err = io.WriteString(conn, ask)
+		require.NoError(t, err)
+		answer, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(answer), "HTTP/1.1 200 OK\r\n"), "%s", answer)
+		require.Zero(t, time.Since(begin))
+	})
+}
+
 // The gateway's own key takes the place of whatever a client has for one.
 func TestNoOtherKeyGoesOn(t *testing.T) {
 	for _, args := range [][]string{nil, {"--api-key-env", "KEY"}} {
