@@ -89,14 +89,11 @@ func (p EarliestDeadline) Plan(s *Step) {
 
 // due is when the first token of q is due; dated is false where nobody said.
 func (p EarliestDeadline) due(q *Sequence) (at time.Duration, dated bool) {
-	after := cmp.Or(q.job.Deadline, p.TTFT)
-	if after == 0 {
+	within := cmp.Or(q.job.Deadline, p.TTFT)
+	if within == 0 {
 		return 0, false
 	}
-	if after > math.MaxInt64-q.arrived {
-		return math.MaxInt64, true
-	}
-	return q.arrived + after, true
+	return later(q.arrived, within), true
 }
 
 // rank is a sequence's place in the order of EarliestDeadline.
@@ -259,7 +256,7 @@ func (p *Params) soonest(q *Sequence) time.Duration {
 	}
 	n := q.Remaining()
 	steps := max(1, (n+p.TokenBudget-1)/p.TokenBudget)
-	return p.step(int64(n), pairs(q.done(), n), 0, 0) + time.Duration(steps-1)*p.Base
+	return later(p.span(int64(n), pairs(q.done(), n), 0, 0), times(steps-1, p.Base))
 }
 
 // deadlines is a heap of those who wait, the first in order at its root. Each knows its place in it.

@@ -216,7 +216,7 @@ func (e *Engine) plan() bool {
 	if s.Empty() && (e.held == 0 || e.stats.Running > 0) {
 		s.bad("nothing in a step, with %d sequences in the batch and %d waiting", e.stats.Running, e.queue.len())
 	}
-	s.end = e.now + e.p.step(s.prompt, s.pairs, s.decodes, s.context)
+	s.end = after(e.now, e.p.step(s.prompt, s.pairs, s.decodes, s.context))
 	e.planned = true
 	return !s.Empty()
 }

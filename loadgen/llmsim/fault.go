@@ -12,8 +12,8 @@ import (
 )
 
 // FaultError is the end of a machine, and says whose doing it was: a Policy that planned what cannot be, or nothing while
-// work waits; a Router of a decode pool that has no answer; any of them, or a Model of one's own, that panics. What the
-// machine would have done next nobody knows, so it does nothing more.
+// work waits; a Router of a decode pool that has no answer; any of them, or a Model of one's own, that panics; or the clock's, which
+// has no instant for what would come next. What the machine would have done next nobody knows, so it does nothing more.
 //
 //   - A Runner cuts the run off at that instant. It returns the error, which is Result.Cut too, beside what was found so far.
 //   - Of a Target the requests in flight fail with the error, and so do those that come after.
@@ -21,7 +21,7 @@ import (
 //     GET /health is 503.
 //   - An Engine, or any Machine that one drives oneself, panics with a *FaultError, and is not to be called again.
 type FaultError struct {
-	Of     string // whose: "policy main.greedy", "router sticky", or "a machine *main.machine"
+	Of     string // whose: "policy main.greedy", "router sticky", "the clock", or "a machine *main.machine"
 	Detail string // what it did, in one line
 	Err    error  // the panic's value, where that was an error; else nil
 }

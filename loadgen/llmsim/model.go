@@ -22,7 +22,8 @@ type Info struct {
 
 // Machine is a state machine without a clock that turns jobs into tokens: an Engine, or several that work together. Whoever
 // drives it says what time it is, as an offset from a zero of its choice, and never goes back. The same calls give the same
-// events, to the nanosecond. A machine belongs to one goroutine.
+// events, to the nanosecond. The last instant is the greatest time.Duration, after 292 years: a step or a transfer that would end
+// later is the machine's end, a *FaultError. A machine belongs to one goroutine.
 type Machine interface {
 	// Submit hands over a job. Where the error is not nil it has not been taken: ErrTooLong and ErrNoTokens are of a job that
 	// can never run, ErrQueueFull of one that finds no place to wait. Of one ID there is one job at a time in the machine.

@@ -173,6 +173,14 @@ func allOf(prefix string, wrong []string) error {
 	return errors.New(prefix + strings.Join(wrong, "; "))
 }
 
+// span is how long a step would take that no budget bounds, at most lastInstant.
+func (p *Params) span(prompt, pairs, sequences, context int64) time.Duration {
+	if prompt > int64(p.TokenBudget) && float64(p.PerPromptToken)*float64(prompt)+float64(p.PerPromptPair)*float64(pairs) > math.MaxInt64/2 {
+		return lastInstant
+	}
+	return p.step(prompt, pairs, sequences, context)
+}
+
 // step is how long a step takes.
 func (p *Params) step(prompt, pairs, sequences, context int64) time.Duration {
 	return p.Base + p.PerPromptToken*time.Duration(prompt) + p.PerPromptPair*time.Duration(pairs) +

@@ -228,7 +228,7 @@ func (s *Step) Soonest(q *Sequence) time.Duration {
 		p := &s.e.p
 		each := max(1, p.TokenBudget-int(s.decodes))
 		more := (n - s.budget + each - 1) / each
-		at += time.Duration(more) * p.step(0, 0, s.decodes, s.context)
+		at = later(at, times(more, p.step(0, 0, s.decodes, s.context)))
 	}
 	return at
 }
@@ -236,9 +236,9 @@ func (s *Step) Soonest(q *Sequence) time.Duration {
 // endWith is when the step would end with n tokens of q's prompt, all that Remain or fewer; 0: with an output token.
 func (s *Step) endWith(q *Sequence, n int) time.Duration {
 	if n == 0 {
-		return s.e.now + s.e.p.step(s.prompt, s.pairs, s.decodes+1, s.context+int64(q.length()))
+		return later(s.e.now, s.e.p.step(s.prompt, s.pairs, s.decodes+1, s.context+int64(q.length())))
 	}
-	return s.e.now + s.e.p.step(s.prompt+int64(n), s.pairs+pairs(q.done(), n), s.decodes, s.context)
+	return later(s.e.now, s.e.p.span(s.prompt+int64(n), s.pairs+pairs(q.done(), n), s.decodes, s.context))
 }
 
 // pairs is how many pairs of a token and one that it attends to n prompt tokens make, where so many are done before.

@@ -69,7 +69,7 @@ func (l *link) next() (at time.Duration, ok bool) {
 func (l *link) call(now time.Duration, x *transit) {
 	x.called = now
 	if l.t.Parallel {
-		l.fly(x, now+l.t.sending(x.prompt))
+		l.fly(x, after(now, l.t.sending(x.prompt)))
 		return
 	}
 	if s := l.sending; s != nil && l.began == now && earlier(x, s) < 0 {
@@ -91,12 +91,12 @@ func (l *link) send(now time.Duration) {
 	}
 	l.sending, l.began = l.queue[0], now
 	l.queue = slices.Delete(l.queue, 0, 1)
-	l.sending.until = now + l.t.sending(l.sending.prompt)
+	l.sending.until = after(now, l.t.sending(l.sending.prompt))
 }
 
 // fly books a transfer whose last byte has gone at sent.
 func (l *link) fly(x *transit, sent time.Duration) {
-	x.until = sent + l.t.Latency
+	x.until = after(sent, l.t.Latency)
 	i, _ := slices.BinarySearchFunc(l.flying, x, func(a, b *transit) int {
 		return cmp.Or(cmp.Compare(a.until, b.until), cmp.Compare(a.seq, b.seq))
 	})
