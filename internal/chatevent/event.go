@@ -97,7 +97,7 @@ func (e *Event) read(doc gjson.Result, part string) {
 	})
 }
 
-func isError(v gjson.Result) bool { return v.IsObject() || v.Type == gjson.String && v.Str != "" }
+func isError(v gjson.Result) bool { return v.Type == gjson.JSON || some(v) }
 
 // fail takes an error; where it is no more than a text, what it stands in has the rest.
 func (e *Event) fail(err, doc gjson.Result) {
@@ -140,14 +140,24 @@ func (e *Event) finish(reason string) {
 	e.Failed = e.Failed || reason == "error"
 }
 
-func some(v gjson.Result) bool {
-	return v.Type == gjson.String && v.Str != "" || v.IsArray() && v.Get("#").Int() > 0
-}
+// some says that v is a text with something in it.
+func some(v gjson.Result) bool { return v.Type == gjson.String && v.Str != "" }
 
 // call says whether a tool's call, or a piece of one, has something that the model wrote.
-func call(v gjson.Result) bool {
-	arguments := v.Get("arguments")
-	return some(v.Get("name")) || some(arguments) || arguments.IsObject() || some(v.Get("input"))
+func call(v gjson.Result) (has bool) {
+	if !v.IsObject() {
+		return false
+	}
+	v.ForEach(func(key, v gjson.Result) bool {
+		switch key.Str {
+		case "name":
+			has = has || some(v)
+		case "arguments", "input":
+			has = has || some(v) || v.Type == gjson.JSON // some servers send the object itself
+		}
+		return true
+	})
+	return has
 }
 
 // delta says what a choice's piece carries.
@@ -158,16 +168,18 @@ func (e *Event) delta(delta gjson.Result) {
 			if v.IsArray() {
 				e.parts(v)
 			}
-			e.Output = e.Output || v.Type == gjson.String && v.Str != ""
+			e.Output = e.Output || some(v)
 		case "refusal":
 			e.Output = e.Output || some(v)
 		case "reasoning", "reasoning_content":
 			e.Reasoning = e.Reasoning || some(v)
 		case "tool_calls":
-			v.ForEach(func(_, one gjson.Result) bool {
-				e.Output = e.Output || call(one.Get("function")) || call(one.Get("custom"))
-				return true
-			})
+			if v.IsArray() {
+				v.ForEach(func(_, one gjson.Result) bool {
+					e.Output = e.Output || call(one.Get("function")) || call(one.Get("custom"))
+					return true
+				})
+			}
 		case "function_call":
 			e.Output = e.Output || call(v)
 		case "audio":

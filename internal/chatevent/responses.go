@@ -99,14 +99,22 @@ func (e *Event) response(v gjson.Result, status string) {
 
 // item takes an output item.
 func (e *Event) item(item gjson.Result) {
-	switch typ := item.Get("type").Str; {
-	case typ == "message":
-		item.Get("content").ForEach(func(_, part gjson.Result) bool {
-			e.Output = e.Output || some(part.Get("text")) || some(part.Get("refusal"))
+	texts := func(list gjson.Result, to *bool) {
+		list.ForEach(func(_, part gjson.Result) bool {
+			*to = *to || some(part.Get("text"))
+			e.Output = e.Output || some(part.Get("refusal"))
 			return true
 		})
-	case typ == "reasoning":
-		e.Reasoning = true
+	}
+	switch typ := item.Get("type").Str; {
+	case typ == "message":
+		texts(item.Get("content"), &e.Output)
+	case typ == "reasoning": // the text itself, else what it comes to; without either nobody is shown any
+		if content := item.Get("content"); content.IsArray() && content.Get("0").Exists() {
+			texts(content, &e.Reasoning)
+		} else {
+			texts(item.Get("summary"), &e.Reasoning)
+		}
 	case IsCall(typ):
 		e.Output = e.Output || call(item)
 	}
