@@ -19,9 +19,9 @@ import (
 // It serves POST /v1/chat/completions, GET /v1/models, GET /health, and GET /first-tokens: FirstTokens as a JSON object
 // of Unix nanoseconds.
 type FixedServer struct {
-	First  time.Duration // from the entry of the handler to the first token
-	Step   time.Duration // from one token to the next
-	Tokens int           // output tokens of a request that sets no limit; 0: 32
+	First  time.Duration // from the entry of the handler to the first token; below 0: none
+	Step   time.Duration // from one token to the next; below 0: none
+	Tokens int           // output tokens of a request that sets no limit; 0 or below: 32
 	NoRole bool          // leave out the role-only chunk with which a stream begins, at once, before the first token
 	Plain  bool          // leave "written_ns" out of the chunks, which are then alike but for their text, as a real server's
 
@@ -98,7 +98,7 @@ func (s *FixedServer) chat(w http.ResponseWriter, req *http.Request) {
 	output, reason := r.limit(), "length"
 	if output == 0 {
 		output, reason = s.Tokens, "stop"
-		if output == 0 {
+		if output <= 0 {
 			output = 32
 		}
 	}
@@ -112,7 +112,7 @@ func (s *FixedServer) chat(w http.ResponseWriter, req *http.Request) {
 	defer t.Stop()
 	done := req.Context().Done()
 	if !r.Stream {
-		if !waitUntil(t, entered.Add(s.First+time.Duration(output-1)*s.Step), done) {
+		if !waitUntil(t, entered.Add(s.due(output-1)), done) {
 			return
 		}
 		s.keep(name, time.Now().UnixNano())
@@ -121,7 +121,7 @@ func (s *FixedServer) chat(w http.ResponseWriter, req *http.Request) {
 	}
 	c.start(!s.NoRole)
 	for i := range output {
-		if !waitUntil(t, entered.Add(s.First+time.Duration(i)*s.Step), done) {
+		if !waitUntil(t, entered.Add(s.due(i)), done) {
 			return
 		}
 		written := time.Now().UnixNano()
@@ -139,6 +139,11 @@ func (s *FixedServer) chat(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
+}
+
+// due is how long after the entry of the handler the nth token comes, n from 0.
+func (s *FixedServer) due(n int) time.Duration {
+	return later(max(s.First, 0), times(n, max(s.Step, 0)))
 }
 
 // newMux is the routes that the servers here have in common. down says why one serves nothing, or nil.
