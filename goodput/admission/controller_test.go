@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/race"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -190,7 +191,7 @@ func TestNoPermitIsLost(t *testing.T) {
 // 100,000 that wait: each is decided, and all of them within what the queue's logarithms cost.
 func TestAHundredThousandWaiters(t *testing.T) {
 	n := 100_000
-	if testing.Short() {
+	if testing.Short() || race.Enabled {
 		n = 10_000
 	}
 	synctest.Test(t, func(t *testing.T) {
