@@ -39,11 +39,12 @@ func floor(pkg string) int {
 
 // beside is which packages of its own room a package may import.
 var beside = map[string][]string{
+	"goodput":                   {"goodput/internal/classtable"},
 	"goodput/curve":             {"goodput"},
 	"goodput/compat":            {"goodput"},
 	"goodput/posthoc":           {"goodput"},
 	"goodput/report":            {"goodput", "goodput/curve", "goodput/posthoc"},
-	"goodput/monitor":           {"goodput"},
+	"goodput/monitor":           {"goodput", "goodput/internal/classtable"},
 	"goodput/admission":         {"goodput"},
 	"goodput/goodputhttp":       {"goodput", "goodput/monitor"},
 	"goodput/goodputtest":       {"goodput"},

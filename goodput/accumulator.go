@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/goodputkit/goodputkit/goodput/internal/classtable"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -21,10 +22,9 @@ const (
 	// WithClasses names always have a place.
 	MaxClasses = 64
 	// OtherClass is the class of requests whose own had no place left.
-	OtherClass = "other"
+	OtherClass = classtable.Other
 
-	maxClassName = 128
-	maxCustom    = 4 // custom metrics of a class, beside those in its SLO
+	maxCustom = 4 // custom metrics of a class, beside those in its SLO
 )
 
 // The years that a Start can be in. Together with maxOffset they keep every instant within an int64 of nanoseconds.
@@ -51,8 +51,8 @@ type Accumulator struct {
 	to      atomic.Int64              // of the window: the first instant that is outside; math.MaxInt64: open
 	refused atomic.Uint64
 
-	classes atomic.Pointer[classTable] // replaced, under mu, to add one
-	unnamed atomic.Pointer[class]      // the default class, once it is needed
+	classes classtable.Table[*class] // made under mu
+	unnamed atomic.Pointer[class]    // the default class, once it is needed
 
 	cached sync.Pool // *shard: the one that this processor used last
 	shards [maxShards]shard
@@ -142,11 +142,8 @@ func (a *Accumulator) init() error {
 	if err := a.initWindow(); err != nil {
 		return err
 	}
-	t := &classTable{byName: make(map[string]*class, len(a.set))}
-	for _, name := range a.set.Classes() {
-		t.add(a.newClass(name))
-	}
-	a.classes.Store(t)
+	names := a.set.Classes()
+	a.classes.Init(MaxClasses-len(slices.DeleteFunc(slices.Clone(names), classtable.AlwaysPlaced)), names, a.newClass)
 	return nil
 }
 
@@ -393,7 +390,7 @@ func (a *Accumulator) book(s *shard) {
 	if len(s.entries) == 0 {
 		return
 	}
-	steps, multi, customs, classes := s.steps, s.multi, s.customs, a.classes.Load().all
+	steps, multi, customs, classes := s.steps, s.multi, s.customs, a.classes.Load().All
 	for i := range s.entries {
 		e := &s.entries[i]
 		a.see(e)

@@ -12,10 +12,33 @@ import (
 // class is what an accumulator knows of one class. The accumulator's mu is held to read or change its books.
 type class struct {
 	name    string
-	index   int // in the classTable
+	index   int // in the table of classes
 	checker *checker
 	worst   worst // has its own lock
 	books
+}
+
+// class is the class of that name, made where it is new; other says that there was no room for it.
+func (a *Accumulator) class(name string) (c *class, other bool) {
+	unnamed := name == "" || name == slo.DefaultClass
+	if unnamed {
+		if c := a.unnamed.Load(); c != nil {
+			return c, false
+		}
+	}
+	c, other = a.classes.Of(name, &a.mu, a.newClass)
+	if unnamed {
+		a.unnamed.Store(c)
+	}
+	return c, other
+}
+
+func (a *Accumulator) newClass(name string, index int) *class {
+	chk := a.checker
+	if own, ok := a.set[name]; ok {
+		chk = compile(own)
+	}
+	return &class{name: name, index: index, checker: chk, books: newBooks(chk, a.from)}
 }
 
 // books are the counts of a population.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/goodputkit/goodputkit/goodput/internal/classtable"
 	"github.com/goodputkit/goodputkit/internal/wire"
 	"github.com/goodputkit/goodputkit/slo"
 )
@@ -67,7 +68,7 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	a.base.Store(n.base.Load())
 	a.to.Store(n.to.Load())
 	a.refused.Store(n.refused.Load())
-	a.classes.Store(n.classes.Load())
+	a.classes.Take(&n.classes)
 	a.unnamed.Store(nil)
 	return nil
 }
@@ -220,11 +221,11 @@ func (b *books) most() (n uint64) {
 
 func (d *decoder) class(a *Accumulator) (c classSnapshot) {
 	c.name = d.Text()
-	if d.OK() && (c.name == "" || len(c.name) > maxClassName && a.set[c.name].IsZero()) {
+	if d.OK() && (c.name == "" || len(c.name) > classtable.MaxName && a.set[c.name].IsZero()) {
 		d.Fail(errors.New("bad class name"))
 	}
 	chk := a.checker
-	if own, ok := a.classes.Load().byName[c.name]; ok {
+	if own, ok := a.classes.Load().ByName[c.name]; ok {
 		chk = own.checker
 	}
 	if !d.Room(uint64(6*len(chk.rules)), 1) {

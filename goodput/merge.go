@@ -44,7 +44,7 @@ func (a *Accumulator) snapshot() snapshot {
 	if base := a.base.Load(); base != nil {
 		s.base = base.UnixNano()
 	}
-	classes := a.classes.Load().byName
+	classes := a.classes.Load().ByName
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		c := classes[name]
 		one := classSnapshot{name: name, checker: c.checker, books: c.books.clone()}
@@ -82,7 +82,7 @@ func (a *Accumulator) Merge(o *Accumulator) error {
 // checkCounts refuses what would be too much to count.
 func (a *Accumulator) checkCounts(s *snapshot) error {
 	ours := a.refused.Load()
-	for _, c := range a.classes.Load().byName {
+	for _, c := range a.classes.Load().ByName {
 		ours = max(ours, c.books.most())
 	}
 	if theirs := s.most(); theirs > maxCounted || ours > maxCounted-theirs {
@@ -126,7 +126,7 @@ func (a *Accumulator) absorb(s *snapshot) error {
 	a.late = a.late || s.late
 	for i := range s.classes {
 		from := &s.classes[i]
-		c, other := a.addClassLocked(from.name)
+		c, other := a.classes.Add(from.name, a.newClass)
 		if other {
 			from.books.notes.OtherClasses += from.books.slices.total(cOffered)
 		}
@@ -141,19 +141,12 @@ func (a *Accumulator) checkRoom(s *snapshot) error {
 	if own, ok := a.set[OtherClass]; !ok || own.Equal(a.slo) {
 		return nil
 	}
-	t := a.classes.Load()
-	after := classTable{named: t.named}
+	names := make([]string, len(s.classes))
 	for i := range s.classes {
-		name := s.classes[i].name
-		if _, ok := t.byName[name]; ok {
-			continue
-		}
-		if !after.hasRoom(name) {
-			return fmt.Errorf("%w: over %d classes together, and the class %s has an SLO of its own", ErrMerge, MaxClasses, OtherClass)
-		}
-		if !alwaysPlaced(name) {
-			after.named++
-		}
+		names[i] = s.classes[i].name
+	}
+	if !a.classes.Load().Fits(names) {
+		return fmt.Errorf("%w: over %d classes together, and the class %s has an SLO of its own", ErrMerge, MaxClasses, OtherClass)
 	}
 	return nil
 }

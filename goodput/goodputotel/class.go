@@ -17,7 +17,7 @@ type class struct {
 	own           []metric.RecordOption                              // goodput.class and goodput.slo
 }
 
-func (i *Instruments) newClass(name string) *class {
+func (i *Instruments) newClass(name string, _ int) *class {
 	c := &class{own: option(ownAttributes(name, i.label(name)))}
 	base := []attribute.KeyValue{
 		semconv.GenAIOperationNameKey.String(i.config.Operation), semconv.GenAIProviderNameKey.String(i.config.Provider),

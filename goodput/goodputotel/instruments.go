@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -12,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/goodput/internal/classtable"
 	"github.com/goodputkit/goodputkit/goodput/internal/exporter"
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
@@ -56,7 +58,8 @@ type Instruments struct {
 	config  Config
 	monitor *monitor.Monitor
 	label   func(class string) string // value of goodput.slo
-	classes *exporter.Classes[*class]
+	mu      sync.Mutex
+	classes classtable.Table[*class] // made under mu
 
 	server serverInstruments
 	client clientInstruments
@@ -109,7 +112,7 @@ func New(m *monitor.Monitor, c Config) (*Instruments, error) {
 	if err := i.create(meter); err != nil {
 		return nil, fmt.Errorf("goodputotel: %w", err)
 	}
-	i.classes = exporter.NewClasses(c.MaxClasses, i.newClass, m.Classes().Classes())
+	i.classes.Init(c.MaxClasses, m.Classes().Classes(), i.newClass)
 	return i, nil
 }
 

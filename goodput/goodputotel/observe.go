@@ -21,7 +21,8 @@ func (i *Instruments) Observe(ctx context.Context, r *goodput.Record) {
 	if !outcome.Throughput() {
 		return
 	}
-	of, values := i.classes.Of(r.Class), r.Measure()
+	of, _ := i.classes.Of(r.Class, &i.mu, i.newClass)
+	values := r.Measure()
 	record := func(h metric.Float64Histogram, m slo.Metric, opts []metric.RecordOption) {
 		if v, ok := values.Value(m); ok {
 			h.Record(ctx, v, opts...)

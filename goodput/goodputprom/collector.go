@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/goodput/internal/classtable"
 	"github.com/goodputkit/goodputkit/goodput/internal/exporter"
 	"github.com/goodputkit/goodputkit/goodput/internal/exposition"
 	"github.com/goodputkit/goodputkit/goodput/monitor"
@@ -27,7 +29,8 @@ type Collector struct {
 	descs      descriptions
 	budgets    budgetDescriptions
 
-	classes *exporter.Classes[class]
+	mu      sync.Mutex
+	classes classtable.Table[class] // made under mu
 }
 
 // An Option changes a Collector at its construction.
@@ -73,7 +76,7 @@ func New(m *monitor.Monitor, opts ...Option) *Collector {
 	for _, m := range c.metrics {
 		c.histograms = append(c.histograms, newHistogram(m, exposition.Edges(m, slos...), c.constant))
 	}
-	c.classes = exporter.NewClasses(c.maxClasses, c.newClass, m.Classes().Classes())
+	c.classes.Init(c.maxClasses, m.Classes().Classes(), c.newClass)
 	return c
 }
 
@@ -102,7 +105,7 @@ func (c *Collector) check() error {
 // class is the histograms of one class, one for each of the collector's metrics.
 type class []prometheus.Observer
 
-func (c *Collector) newClass(name string) class {
+func (c *Collector) newClass(name string, _ int) class {
 	of := make(class, len(c.histograms))
 	label := c.label(name)
 	for i, h := range c.histograms {
@@ -118,7 +121,8 @@ func (c *Collector) Observe(r *goodput.Record) {
 	if r.Outcome != goodput.Success {
 		return
 	}
-	of, values := c.classes.Of(r.Class), r.Measure()
+	of, _ := c.classes.Of(r.Class, &c.mu, c.newClass)
+	values := r.Measure()
 	for i, m := range c.metrics {
 		if v, ok := values.Value(m); ok {
 			of[i].Observe(v)

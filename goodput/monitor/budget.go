@@ -84,7 +84,7 @@ func (r *reading) group(g *group, d time.Duration) []uint64 {
 	n, ok := r.sums[key]
 	if !ok {
 		n = make([]uint64, g.ringCols())
-		for _, c := range r.m.classes.Load().all {
+		for _, c := range r.m.classes.Load().All {
 			if c.group == g {
 				addSlots(n, r.class(c, d), len(n))
 			}

@@ -1,10 +1,8 @@
 package monitor
 
 import (
-	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/slo"
@@ -58,8 +56,19 @@ func (g *group) undefinedBy(j int) int { return g.only(tEnd + 2*j + 1) }
 // outcome is the column of an outcome.
 func (g *group) outcome(o goodput.Outcome) int { return g.only(tOutcomes + int(o)) }
 
-func newClass(name string, g *group) *class {
-	return &class{name: name, group: g, rings: newRings(g.ringCols()), total: make([]uint64, g.cols())}
+func (m *Monitor) newClass(name string, index int) *class {
+	g := m.groupOf(name)
+	return &class{name: name, index: index, group: g, rings: newRings(g.ringCols()), total: make([]uint64, g.cols())}
+}
+
+// groupOf is the group that a class of that name belongs to.
+func (m *Monitor) groupOf(name string) *group {
+	for _, own := range m.groups[1:] {
+		if own.name == name {
+			return own
+		}
+	}
+	return m.groups[0]
 }
 
 // add enters counts at instant t.
@@ -96,70 +105,14 @@ func (c *class) move(from, to int64, col int) {
 	c.ringOne(to, col, 1)
 }
 
-// classTable is the classes by name. It is never changed, but replaced by a longer one.
-type classTable struct {
-	byName map[string]*class
-	all    []*class
-	named  int // those that take a place
-}
-
-func (t *classTable) with(c *class, takes bool) *classTable {
-	longer := &classTable{byName: maps.Clone(t.byName), all: slices.Clip(t.all), named: t.named}
-	c.index = len(t.all)
-	longer.byName[c.name] = c
-	longer.all = append(longer.all, c)
-	if takes {
-		longer.named++
-	}
-	return longer
-}
-
-const maxClassName = 128 // bytes
-
 // class is the class of that name, made where it is new; other says that there was no place for it.
 func (m *Monitor) class(name string) (c *class, other bool) {
-	if name == "" {
-		name = slo.DefaultClass
-	}
-	t := m.classes.Load()
-	if c, ok := t.byName[name]; ok {
-		return c, false
-	}
-	if !m.hasRoom(t, name) {
-		if c, ok := t.byName[goodput.OtherClass]; ok {
-			return c, true
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.addClass(name)
-}
-
-// hasRoom reports whether a class of that name, which is not there yet, can be one of its own. The default and other always can.
-func (m *Monitor) hasRoom(t *classTable, name string) bool {
-	return alwaysPlaced(name) || t.named < m.maxClasses && len(name) <= maxClassName && utf8.ValidString(name)
-}
-
-func alwaysPlaced(name string) bool { return name == slo.DefaultClass || name == goodput.OtherClass }
-
-// addClass is class, with mu held.
-func (m *Monitor) addClass(name string) (c *class, other bool) {
-	t := m.classes.Load()
-	if c, ok := t.byName[name]; ok {
-		return c, false
-	}
-	if !m.hasRoom(t, name) {
-		c, _ = m.addClass(goodput.OtherClass)
-		return c, true
-	}
-	c = newClass(strings.Clone(name), m.groups[0])
-	m.classes.Store(t.with(c, !alwaysPlaced(name)))
-	return c, false
+	return m.classes.Of(name, &m.mu, m.newClass)
 }
 
 // sorted are the classes by name.
-func (t *classTable) sorted() []*class {
-	return slices.SortedFunc(slices.Values(t.all), func(a, b *class) int { return strings.Compare(a.name, b.name) })
+func (m *Monitor) sorted() []*class {
+	return slices.SortedFunc(slices.Values(m.classes.Load().All), func(a, b *class) int { return strings.Compare(a.name, b.name) })
 }
 
 // lookup is the class of that name; nil where it has had no request.
@@ -167,5 +120,5 @@ func (m *Monitor) lookup(name string) *class {
 	if name == "" {
 		name = slo.DefaultClass
 	}
-	return m.classes.Load().byName[name]
+	return m.classes.Load().ByName[name]
 }

@@ -66,8 +66,7 @@ func (m *Monitor) Counters() *Counters {
 	now, flights := m.settle()
 	defer m.mu.Unlock()
 	all := &Counters{Time: instant(now), Since: instant(m.since)}
-	t := m.classes.Load()
-	for _, c := range t.sorted() {
+	for _, c := range m.sorted() {
 		all.Classes = append(all.Classes, c.counters(flights[c.index]))
 	}
 	return all

@@ -70,7 +70,7 @@ func (m *Monitor) UnmarshalBinary(data []byte) error {
 	}
 	r := m.read()
 	defer m.mu.Unlock()
-	for _, c := range m.classes.Load().all {
+	for _, c := range m.classes.Load().All {
 		if most(c.total) > 0 {
 			return fmt.Errorf("monitor: %w", ErrUsed)
 		}
@@ -139,16 +139,11 @@ func (d *decoder) class(m *Monitor, now int64) *class {
 	if name == "" || len(name) > 1<<10 {
 		d.Fail(errors.New("a class without a name, or with one of more than 1 KiB"))
 	}
-	g := m.groups[0]
-	for _, own := range m.groups[1:] {
-		if own.name == name {
-			g = own
-		}
-	}
+	g := m.groupOf(name)
 	if !d.Room(uint64(g.cols()), 1) {
 		return &class{}
 	}
-	c := newClass(name, g)
+	c := m.newClass(name, 0)
 	for i := range c.total {
 		c.total[i] = d.Count(maxCounted, errCounted)
 	}

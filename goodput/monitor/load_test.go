@@ -204,7 +204,7 @@ func BenchmarkState(b *testing.B) {
 		m.Observe(answer(fmt.Sprint(i), sec, 2*sec))
 	}
 	m.State()
-	for _, c := range m.classes.Load().all {
+	for _, c := range m.classes.Load().All {
 		for k := range c.rings {
 			r := &c.rings[k]
 			for s := range layout[k].slots {

@@ -7,12 +7,12 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/goodput/internal/classtable"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -33,8 +33,8 @@ type Monitor struct {
 	began time.Time // reading of the monotonic clock at axis
 	axis  int64     // Unix time, ns
 
-	classes atomic.Pointer[classTable]
-	cached  sync.Pool // *shard: the one that this processor used last
+	classes classtable.Table[*class] // made under mu
+	cached  sync.Pool                // *shard: the one that this processor used last
 	shards  [maxShards]shard
 
 	mu      sync.Mutex // after a shard's
@@ -116,13 +116,10 @@ func (m *Monitor) init() error {
 	m.since, m.seen = m.axis, m.axis
 	m.watched = newRings(1)
 	m.groups = []*group{newGroup(m.defaultName(), m.slo)}
-	t := &classTable{byName: map[string]*class{}}
 	for _, name := range m.set.Classes() {
-		g := newGroup(name, m.set[name])
-		m.groups = append(m.groups, g)
-		t = t.with(newClass(name, g), false)
+		m.groups = append(m.groups, newGroup(name, m.set[name]))
 	}
-	m.classes.Store(t)
+	m.classes.Init(m.maxClasses, m.set.Classes(), m.newClass)
 	return m.initAlerts()
 }
 

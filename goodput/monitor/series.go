@@ -65,7 +65,7 @@ func (r *reading) step(s *Series, i int, from, to int64) {
 	k := 0
 	for _, g := range r.m.groups {
 		n := make([]uint64, g.ringCols())
-		for _, c := range r.m.classes.Load().all {
+		for _, c := range r.m.classes.Load().All {
 			if c.group == g {
 				c.rings[i].sum(n, from, to)
 			}

@@ -94,7 +94,7 @@ func (m *Monitor) settle() (now int64, flights []flight) {
 	}
 	m.mu.Lock()
 	now = m.now()
-	flights = make([]flight, len(m.classes.Load().all))
+	flights = make([]flight, len(m.classes.Load().All))
 	for i := range m.shards {
 		s := &m.shards[i]
 		m.sweep(s, now)

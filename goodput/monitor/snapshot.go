@@ -38,8 +38,8 @@ func (m *Monitor) snapshot() *snapshot {
 	for i := range m.watched {
 		s.watched[i] = m.watched[i].clone()
 	}
-	for _, c := range m.classes.Load().sorted() {
-		k := newClass(c.name, c.group)
+	for _, c := range m.sorted() {
+		k := m.newClass(c.name, c.index)
 		copy(k.total, c.total)
 		k.total[c.only(tUnseen)] += uint64(r.flights[c.index].inFlight)
 		k.total[c.only(tUnseenDue)] += uint64(r.flights[c.index].overdue)
@@ -95,7 +95,7 @@ func (m *Monitor) absorb(s *snapshot) error {
 		m.watched[i].merge(&s.watched[i], func(a, b uint64) uint64 { return max(a, b) })
 	}
 	for _, from := range s.classes {
-		to, other := m.addClass(from.name)
+		to, other := m.classes.Add(from.name, m.newClass)
 		if other {
 			to.total[to.only(tOther)] += from.total[cOffered]
 		}
@@ -112,27 +112,16 @@ func (m *Monitor) absorb(s *snapshot) error {
 // checkAbsorb refuses what is too much to count, and classes that would have to go to other, where that has an SLO of its own.
 func (m *Monitor) checkAbsorb(s *snapshot) error {
 	t := m.classes.Load()
-	room := classTable{named: t.named}
-	_, apart := m.set[goodput.OtherClass]
-	for _, c := range s.classes {
-		if most(c.total) > maxCounted {
+	names := make([]string, len(s.classes))
+	for i, c := range s.classes {
+		names[i] = c.name
+		has, ok := t.ByName[c.name]
+		if most(c.total) > maxCounted || ok && most(has.total) > maxCounted {
 			return errCounted
 		}
-		if has, ok := t.byName[c.name]; ok {
-			if most(has.total) > maxCounted {
-				return errCounted
-			}
-			continue
-		}
-		if !m.hasRoom(&room, c.name) {
-			if apart {
-				return fmt.Errorf("there is no place for so many classes together, and the class %s has an SLO of its own", goodput.OtherClass)
-			}
-			continue
-		}
-		if !alwaysPlaced(c.name) {
-			room.named++
-		}
+	}
+	if _, apart := m.set[goodput.OtherClass]; apart && !t.Fits(names) {
+		return fmt.Errorf("there is no place for so many classes together, and the class %s has an SLO of its own", goodput.OtherClass)
 	}
 	return nil
 }

@@ -64,11 +64,10 @@ func (r *reading) state() *State {
 		}
 		s.SLOs = append(s.SLOs, one)
 	}
-	t := m.classes.Load()
 	for _, d := range shown {
 		s.Windows = append(s.Windows, r.window(d, r.all(d)))
 	}
-	for _, c := range t.sorted() {
+	for _, c := range m.sorted() {
 		f := r.flights[c.index]
 		one := ClassState{Class: c.name, SLO: c.group.name, InFlight: f.inFlight, Overdue: f.overdue}
 		for _, d := range shown {

@@ -26,7 +26,7 @@ func (r *reading) undefined(g *group, o *objective) (undefined, successes uint64
 	if o.j < 0 {
 		return 0, 0
 	}
-	for _, c := range r.m.classes.Load().all {
+	for _, c := range r.m.classes.Load().All {
 		if c.group == g {
 			undefined += c.total[c.undefinedBy(o.j)]
 			successes += c.total[cSuccess]

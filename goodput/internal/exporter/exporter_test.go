@@ -1,10 +1,8 @@
 package exporter
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,48 +11,6 @@ import (
 	"github.com/goodputkit/goodputkit/goodput/monitor"
 	"github.com/goodputkit/goodputkit/slo"
 )
-
-// The classes that are named from the start, the default and other take nobody's place, and what has none is other.
-func TestPlacesOfClasses(t *testing.T) {
-	made := map[string]int{}
-	c := NewClasses(2, func(name string) string { made[name]++; return name }, []string{"named", slo.DefaultClass})
-	for _, one := range []struct{ class, want string }{
-		{"named", "named"}, {"", "default"}, {"default", "default"}, {"other", "other"},
-		{"a\xff", "other"}, {strings.Repeat("x", 129), "other"}, // the exporter would refuse one, and the other is no name
-		{"a", "a"}, {"b", "b"}, {"c", "other"}, {"a", "a"}, {"named", "named"}, {"", "default"},
-	} {
-		require.Equal(t, one.want, c.Of(one.class))
-	}
-	require.Equal(t, map[string]int{"named": 1, "default": 1, "other": 1, "a": 1, "b": 1}, made)
-}
-
-func TestAFloodOfClasses(t *testing.T) {
-	var mu sync.Mutex
-	made := map[string]int{}
-	c := NewClasses(10, func(name string) string {
-		mu.Lock()
-		defer mu.Unlock()
-		made[name]++
-		return name
-	}, nil)
-	var all sync.WaitGroup
-	for g := range 4 {
-		all.Go(func() {
-			for i := range 5000 {
-				name := fmt.Sprint(g%2, "-", i)
-				of := c.Of(name)
-				if of != name && of != goodput.OtherClass {
-					panic(of)
-				}
-			}
-		})
-	}
-	all.Wait()
-	require.Len(t, made, 11)
-	for name, n := range made {
-		require.Equal(t, 1, n, name)
-	}
-}
 
 // Each objective has the counts that the books of the class have for it.
 func TestObjectives(t *testing.T) {
