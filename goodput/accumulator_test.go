@@ -358,6 +358,25 @@ func TestWorst(t *testing.T) {
 	assert.Len(t, observe(few, failed).Worst, 16, "the late ones take the places that the failed ones leave")
 }
 
+// The worst of all classes are in one order: by how late they were, and the failed by how long they took.
+func TestWorstOfClasses(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("e2e p95 < 1s"))
+	for i, class := range []string{"b", "a", "b", "a", "c", "a"} {
+		late, failed := request(0, time.Duration(2+i)*time.Second), request(0, time.Duration(2+i)*time.Second)
+		late.Class, failed.Class, failed.Outcome = class, class, Timeout
+		a.Observe(late)
+		a.Observe(failed)
+	}
+	var got []string
+	for _, w := range a.Report().Worst {
+		got = append(got, fmt.Sprint(w.Class, " ", w.Outcome, " ", w.Values["e2e"]))
+	}
+	require.Equal(t, []string{
+		"a success 7", "c success 6", "a success 5", "b success 4", "a success 3", "b success 2",
+		"a timeout 7", "c timeout 6", "a timeout 5", "b timeout 4", "a timeout 3", "b timeout 2",
+	}, got)
+}
+
 func TestTimeline(t *testing.T) {
 	a := NewAccumulator(slo.MustParse("e2e p95 < 1s"), WithWindow(epoch, time.Time{}))
 	for i := range 10_000 {

@@ -86,6 +86,9 @@ func TestJudgeDoesNotOverflow(t *testing.T) {
 	assert.False(t, got.Misses(1))
 	assert.True(t, got.Misses(2), "2³¹ tokens in 100 years are slow")
 	assert.False(t, got.Misses(3))
+	for _, none := range []int{-1, 4, 64} { // no objective has that index
+		assert.False(t, got.Misses(none) || got.Undefined(none))
+	}
 }
 
 func TestJudgeUndefined(t *testing.T) {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/internal/wire"
+	"github.com/goodputkit/goodputkit/percentile"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
@@ -84,21 +87,101 @@ func TestBinaryRefusesBooksThatDoNotClose(t *testing.T) {
 	for i := range 10 {
 		a.Observe(request(time.Duration(i)*time.Second, time.Second))
 	}
-	for name, spoil := range map[string]func(*books){
-		"good":   func(b *books) { b.good = 11 },
-		"within": func(b *books) { b.within[0] = 3 },
-		"flow":   func(b *books) { b.flow.Ended = 11 },
-		"first":  func(b *books) { b.flowFirst[0] = 1 },
-		"slices": func(b *books) { b.slices.add(0, nGood, 1) },
-		"counts": func(b *books) { b.offered = 1 << 60 },
+	one := func(change func(*worstOne)) func(*classSnapshot) {
+		return func(c *classSnapshot) {
+			c.late = []worstOne{{outcome: Success}}
+			change(&c.late[0])
+		}
+	}
+	for says, spoils := range map[string][]func(*classSnapshot){
+		"": {
+			func(*classSnapshot) {}, one(func(*worstOne) {}),
+			func(c *classSnapshot) { c.failed = slices.Repeat([]worstOne{{outcome: Timeout}}, worstKept) },
+			func(c *classSnapshot) { c.name = strings.Repeat("x", 128) },
+		},
+		"the books do not close": {
+			func(c *classSnapshot) { c.books.good = 11 },
+			func(c *classSnapshot) { c.books.flow.Ended = 11 },
+			func(c *classSnapshot) { c.books.flowFirst[0] = 1 },
+		},
+		"the books of e2e p95 < 1s do not close": {
+			func(c *classSnapshot) { c.books.within[0] = 3 },
+			func(c *classSnapshot) { c.books.undefined[0] = 11 },
+			func(c *classSnapshot) { c.books.flowMissed[0] = 11 },
+		},
+		"the time slices do not add up": {
+			func(c *classSnapshot) { c.books.slices.add(0, nCohort, 1) },
+			func(c *classSnapshot) { c.books.slices.add(0, nGood, 1) },
+			func(c *classSnapshot) { c.books.slices.add(0, nFailed, 1) },
+		},
+		"2⁵⁶": {
+			func(c *classSnapshot) { c.books.offered = 1 << 60 },
+			func(c *classSnapshot) { c.books.slices.add(0, cTokens, maxCounted); c.books.slices.add(1, cTokens, 1) },
+		},
+		"damaged time slices": {
+			func(c *classSnapshot) { c.books.slices.width = 3 * firstWidth },
+			func(c *classSnapshot) { c.books.slices.width++ },
+			func(c *classSnapshot) {
+				s := c.books.slices
+				s.n, s.counts = maxSlices+1, append(s.counts, make([]uint64, maxSlices*s.stride())...)
+			},
+			func(c *classSnapshot) { c.books.slices.lo = math.MinInt64 },
+			func(c *classSnapshot) { c.books.slices.lo = math.MaxInt64 },
+		},
+		"bad starts": {func(c *classSnapshot) { c.books.starts.first = c.books.starts.last + 1 }},
+		"bad class name": {
+			func(c *classSnapshot) { c.name = "" },
+			func(c *classSnapshot) { c.name = strings.Repeat("x", 129) },
+		},
+		"too many custom metrics": {func(c *classSnapshot) {
+			c.books.customs = map[slo.Metric]*percentile.Digest{}
+			for _, m := range []slo.Metric{"x_a", "x_b", "x_c", "x_d", "x_e"} {
+				c.books.customs[m] = percentile.New()
+				c.books.customs[m].Add(1)
+			}
+		}},
+		"too many worst requests": {func(c *classSnapshot) { c.failed = slices.Repeat([]worstOne{{outcome: Timeout}}, worstKept+1) }},
+		"bad worst request": {
+			one(func(w *worstOne) { w.outcome = 0 }), one(func(w *worstOne) { w.score = -1 }), one(func(w *worstOne) { w.score = math.NaN() }),
+			one(func(w *worstOne) { w.score = math.Inf(1) }), one(func(w *worstOne) { w.excess = math.Inf(1) }), one(func(w *worstOne) { w.s.gap = -2 }),
+			one(func(w *worstOne) { w.s.last = maxOffset + 1 }),
+		},
 	} {
-		s := a.snapshot()
-		spoil(&s.classes[0].books)
-		e := encoder{}
-		e.class(&s.classes[0])
-		d := decoder{wire.NewDecoder(e.Encoder)}
-		d.class(a)
-		assert.Error(t, d.Err(), name)
+		for i, spoil := range spoils {
+			s := a.snapshot()
+			spoil(&s.classes[0])
+			e := encoder{}
+			e.class(&s.classes[0])
+			d := decoder{wire.NewDecoder(e.Encoder)}
+			d.class(a)
+			if says == "" {
+				require.NoError(t, d.Err(), i)
+			} else {
+				require.ErrorContains(t, d.Err(), says, i)
+			}
+		}
+	}
+}
+
+// What is sealed and still cannot be meant.
+func TestBinaryRefusesWhatIsNoAccumulator(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("e2e p95 < 1s"), WithClasses(slo.Set{"own": slo.MustParse("lag p95 < 1s")}))
+	for _, class := range []string{"twice", "twins"} {
+		r := request(0, time.Second)
+		r.Class = class
+		a.Observe(r)
+	}
+	b, err := a.MarshalBinary()
+	require.NoError(t, err)
+	body := b[:len(b)-4]
+	for says, body := range map[string][]byte{
+		"1 bytes too many":    append(slices.Clone(body), 0),
+		`class "twice" twice`: bytes.Replace(body, []byte("\x05twins"), []byte("\x05twice"), 1),
+		"slo: ":               bytes.Replace(body, []byte("e2e p95 < 1s"), []byte("e2e p95 < 0s"), 1),
+	} {
+		err := new(Accumulator).UnmarshalBinary(wire.Encoder(body).Seal())
+		require.ErrorIs(t, err, ErrEncoding)
+		require.ErrorContains(t, err, says)
 	}
 }
 

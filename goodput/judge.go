@@ -58,10 +58,10 @@ type Judgement struct {
 }
 
 // Misses reports whether a success misses objective i, whatever else it misses.
-func (j Judgement) Misses(i int) bool { return i >= 0 && i < 64 && j.missed&(1<<i) != 0 }
+func (j Judgement) Misses(i int) bool { return i >= 0 && j.missed&(1<<i) != 0 }
 
 // Undefined reports whether the metric of objective i is undefined for a success, so that the rule for undefined values decided.
-func (j Judgement) Undefined(i int) bool { return i >= 0 && i < 64 && j.undefined&(1<<i) != 0 }
+func (j Judgement) Undefined(i int) bool { return i >= 0 && j.undefined&(1<<i) != 0 }
 
 // Judge decides one record.
 func (j *Judge) Judge(r *Record) Judgement {

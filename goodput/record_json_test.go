@@ -203,6 +203,14 @@ func slicesOf[T any](n int, v T) []T {
 	return s
 }
 
+func manyMetrics(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`"x_%d":1`, i))
+	}
+	return strings.Join(all, ",")
+}
+
 func TestRecordJSONRefusesToRead(t *testing.T) {
 	const rest = `"sent_ns":0,"end_ns":1,"outcome":"success"}`
 	for _, c := range []struct{ name, line, want string }{
@@ -245,6 +253,8 @@ func TestRecordJSONRefusesToRead(t *testing.T) {
 		{"first output", `{"first_output_ns":0,` + rest, "record: first_output_ns: not after the start, and not the first token event"},
 		{"custom text", `{"custom":{"x_a":"1"},` + rest, "record: custom: not a number"},
 		{"custom too great", `{"custom":{"x_a":1e999},` + rest, "record: custom: not a number"},
+		{"too many tokens", `{"tokens":[` + strings.Repeat("[1,1],", maxEvents) + `[1,1]],` + rest, "record: tokens: over 1048576 events"},
+		{"too many metrics", `{"custom":{` + manyMetrics(maxMetrics+1) + `},` + rest, "record: custom: over 64 metrics"},
 		{"custom twice", `{"custom":{"x_a":1,"x_a":1},` + rest, "record: custom: the same metric twice"},
 		{"limit twice", `{"limits":{"ttft":1},"limits_ns":{"ttft":1},` + rest, "record: limits_ns: the same metric twice"},
 		{"limit that is no time", `{"limits_ns":{"speed":1},` + rest, "record: limits_ns: not a threshold of 1 ns to 26 days on a metric that is a time"},

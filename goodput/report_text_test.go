@@ -301,3 +301,24 @@ func TestReportTextSaysWhatFailuresSaid(t *testing.T) {
 	assert.NotContains(t, text, "\x1b")
 	assert.Contains(t, text, "50% at least 10 tok/s; the slowest was 10 tok/s")
 }
+
+func TestReportTextNamesTheThreeMostFrequentFailures(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("e2e p95 < 1s"))
+	for n, o := range []Outcome{Truncated, Empty, Timeout, Malformed, ServerError} {
+		for range n + 1 {
+			a.Observe(&Record{Start: epoch, End: ms, Outcome: o})
+		}
+	}
+	assert.Contains(t, unwrapped(a.Report()), "5 server_error, 4 malformed, 3 timeout, … Attainment")
+}
+
+func TestReportTextOfAWarmup(t *testing.T) {
+	a := NewAccumulator(slo.MustParse("speed p50 >= 20tok/s"), WithWindow(epoch, epoch.Add(time.Second)),
+		WithClasses(slo.Set{"chat": slo.MustParse("speed p90 >= 20tok/s")}))
+	r := observe(a, &Record{Class: "chat", Start: epoch, Tokens: []Token{{At: ms}, {At: 101 * ms}}, End: 101 * ms, Outcome: Success})
+	assert.NotContains(t, unwrapped(r), "warm-up")
+	r.SetWarmup(90 * time.Second)
+	assert.Contains(t, unwrapped(r), "after a warm-up of 90.0 s")
+	assert.Equal(t, 90.0, r.Classes["chat"].Window.WarmupS)
+	assert.Contains(t, unwrapped(r), "90% of chat at least 10 tok/s")
+}

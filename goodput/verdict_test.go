@@ -342,6 +342,26 @@ func TestFarWithinIsMet(t *testing.T) {
 	assert.InDelta(t, 0.1, math.Pow(1-math.Pow(0.05, 0.52), 10), 1e-2, "and its half")
 }
 
+// How near the values come to a threshold is not known where that only grows with the output, or is a request's own.
+func TestReach(t *testing.T) {
+	reach := func(text string, limits map[slo.Metric]float64) float64 {
+		a, r := NewAccumulator(slo.MustParse(text)), request(0, 2*time.Second)
+		r.Tokens, r.Limits, r.Custom = tokens(time.Second, 2*time.Second), limits, map[slo.Metric]float64{"x_a": 2, "x_below": -1}
+		a.Observe(r)
+		k := &a.snapshot().classes[0]
+		return k.books.reach(&k.checker.rules[0])
+	}
+	assert.Equal(t, 0.5, reach("e2e p95 < 4s", nil))
+	assert.Equal(t, 0.5, reach("e2e p95 < 4s + 1s/token", nil))
+	assert.Equal(t, 0.25, reach("speed p95 >= 0.25tok/s", nil))
+	assert.Equal(t, 0.5, reach("x_a p95 < 4", nil))
+	assert.True(t, math.IsNaN(reach("x_a p95 < -4", nil)))
+	assert.True(t, math.IsNaN(reach("x_below p95 < 4", nil)))
+	assert.True(t, math.IsNaN(reach("x_none p95 < 4", nil)))
+	assert.True(t, math.IsNaN(reach("e2e p95 < 1s/token", nil)))
+	assert.True(t, math.IsNaN(reach("e2e p95 < 4s", map[slo.Metric]float64{slo.E2E: 3})))
+}
+
 // Who was still being served when a run was cut off may have been in time.
 func TestUndecidedAreNotMisses(t *testing.T) {
 	cut := func(decided, undecided int, age time.Duration) *Report {
