@@ -129,3 +129,11 @@ func TestBudget(t *testing.T) {
 		require.False(t, o.Reached(total-bad-1, total), text)
 	}
 }
+
+// What an objective without a threshold is told to have is of the size of its metric.
+func TestAnObjectiveWithoutAThreshold(t *testing.T) {
+	for m, want := range map[Metric]string{TTFT: "ttft p95 < 2s", TPOT: "tpot p95 < 50ms", ITL: "itl p95 < 50ms", Lag: "lag p95 < 50ms",
+		ServiceE2E: "service_e2e p95 < 2s", Speed: "speed p95 >= 25tok/s"} {
+		require.ErrorContains(t, Objective{Metric: m, Percentile: P95}.Validate(), "write "+want)
+	}
+}
