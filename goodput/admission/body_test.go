@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -108,6 +109,39 @@ func TestTokensOfAnEvent(t *testing.T) {
 	})
 }
 
+// What carries tokens the caller can say, and then nothing else is read, but for the end.
+func TestTokensThatTheCallerCounts(t *testing.T) {
+	for name, x := range map[string]struct {
+		last []string
+		want []count
+	}{"behind the end": {[]string{"[DONE]", "1"}, good}, "before it": {[]string{"1"}, bad}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := judged(t)
+				h := c.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					events(w, "2", "-5", `{"error":{"message":"boom"}}`)
+					time.Sleep(30 * time.Millisecond)
+					events(w, "3")
+					events(w, x.last...)
+					panic(http.ErrAbortHandler)
+				}), MiddlewareConfig{Tokens: func(data []byte) int {
+					n, _ := strconv.Atoi(string(data))
+					return n
+				}})
+				resp, err := serve(t, h).Get("http://x/")
+				require.NoError(t, err)
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				synctest.Wait()
+				over(t, c, x.want)
+				if x.last[0] == "[DONE]" {
+					require.Equal(t, 6.0, c.s.def.output.mean, "2 + 3 + 1")
+				}
+			})
+		})
+	}
+}
+
 // What an answer says of itself, and how it is written, decides what it is evidence for.
 func TestHowAnAnswerEnds(t *testing.T) {
 	for name, x := range map[string]struct {
@@ -118,6 +152,18 @@ func TestHowAnAnswerEnds(t *testing.T) {
 		"an error event": {func(w http.ResponseWriter, _ *http.Request) {
 			events(w, token, `{"error":{"message":"boom"}}`, "[DONE]")
 		}, bad},
+		"an error event of a limit": {func(w http.ResponseWriter, _ *http.Request) {
+			events(w, token, `{"error":{"message":"slow down","code":429}}`, "[DONE]")
+		}, bad},
+		"an answer that is not complete": {func(w http.ResponseWriter, _ *http.Request) {
+			events(w, `{"type":"response.output_text.delta","delta":"a"}`,
+				`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"server"}}}`)
+		}, bad},
+		"an error in a long JSON": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"error":{"message":"boom"}}`)
+			fmt.Fprint(w, strings.Repeat(" ", 2<<20))
+		}, good}, // so much is not kept
 		"an error in JSON": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			fmt.Fprint(w, `{"error":{"message":"boom"}}`)

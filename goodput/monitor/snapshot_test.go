@@ -186,6 +186,31 @@ func TestMergeBeyondTheClasses(t *testing.T) {
 	})
 }
 
+// A class that has an SLO of its own, also one that is called as the default, is judged by it before a restart and after.
+func TestSnapshotOfClassesWithTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := slo.Set{"default": slo.MustParse("ttft p90 < 1s"), "own": slo.MustParse("ttft p95 < 500ms, e2e p95 < 4s")}
+		m, again := newMonitor(t, snapshotSLO, WithClasses(set)), newMonitor(t, snapshotSLO, WithClasses(set))
+		require.Equal(t, []string{"default SLO", "default", "own"}, m.SLONames())
+		require.Equal(t, set, m.Classes())
+		for _, class := range []string{"", "own", "any"} {
+			m.Observe(answer(class, 1500*time.Millisecond, 3*sec))
+		}
+		require.NoError(t, again.UnmarshalBinary(encoded(t, m)))
+		for _, class := range []string{"", "own", "any"} {
+			again.Observe(answer(class, 700*time.Millisecond, 3*sec))
+		}
+		require.Equal(t, m.SLONames(), again.SLONames())
+		for class, want := range map[string]uint64{"": 1, "default": 1, "own": 0, "any": 2} {
+			w, err := again.ClassWindow(class, time.Minute)
+			require.NoError(t, err)
+			require.EqualValues(t, 2, w.Decided, class)
+			require.Equal(t, want, w.Good, class)
+		}
+		checkBooks(t, again)
+	})
+}
+
 func TestDamagedSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMonitor(t, snapshotSLO)
