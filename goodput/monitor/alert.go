@@ -48,8 +48,9 @@ func (s *AlertState) UnmarshalText(text []byte) error {
 // its interval is not. So an alert at the line does not flap. It is judged when somebody asks ([Monitor.State], [Monitor.Alerts],
 // [Monitor.Watch], the [Monitor.Handler]), so Since is not before that.
 type Alert struct {
-	SLO       string     `json:"slo"`       // its name
-	Objective string     `json:"objective"` // canonical text
+	SLO       string     `json:"slo"`                // its name
+	SLOName   string     `json:"slo_name,omitempty"` // what its author called it, slo.SLO.Name: exported metrics and rules have it as the label slo
+	Objective string     `json:"objective"`          // canonical text
 	Rule      Rule       `json:"rule"`
 	Factor    float64    `json:"factor"`    // burn rate above which it fires
 	Threshold float64    `json:"threshold"` // the same as a share of bad requests
@@ -68,6 +69,9 @@ func (a Alert) LogValue() slog.Value {
 		slog.String("state", a.State.String()), slog.Float64("factor", a.Factor),
 		slog.Duration("long", a.Rule.Long), slog.Float64("long_burn", a.Long.Rate.or(-1)), slog.Uint64("long_total", a.Long.Total),
 		slog.Duration("short", a.Rule.Short), slog.Float64("short_burn", a.Short.Rate.or(-1)), slog.Uint64("short_total", a.Short.Total),
+	}
+	if a.SLOName != "" {
+		all = append(all, slog.String("slo_name", a.SLOName))
 	}
 	if a.Warning != "" {
 		all = append(all, slog.String("warning", a.Warning))
@@ -107,7 +111,7 @@ func (a *alert) is(g *group, o *objective, r Rule) bool {
 // judge brings an alert's state up to date, and says what it is.
 func (r *reading) judge(a *alert) Alert {
 	factor := a.rule.Factor(r.m.period)
-	v := Alert{SLO: a.g.name, Objective: a.o.text, Rule: a.rule, Factor: factor, Threshold: factor * a.o.allowed,
+	v := Alert{SLO: a.g.name, SLOName: a.g.slo.Name, Objective: a.o.text, Rule: a.rule, Factor: factor, Threshold: factor * a.o.allowed,
 		Long: r.burn(a.g, a.o, a.rule.Long), Short: r.burn(a.g, a.o, a.rule.Short)}
 	v.Warning = r.undefinedWarning(a.g, a.o)
 	v.Lower = Figure(wilsonLower(v.Long.Bad, v.Long.Total, r.m.z))

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/goodputkit/goodputkit/slo"
 )
 
 // load tells m of ten requests a second for so long, the first bad of each ten late, and calls each after each second.
@@ -215,6 +217,26 @@ func TestWatchLogsChanges(t *testing.T) {
 		require.Equal(t, "no_data", fired["from"])
 		require.Equal(t, "ttft p95 < 2s", fired["alert"].(map[string]any)["objective"])
 		require.Error(t, m.Watch(t.Context(), 0))
+	})
+}
+
+// Who is woken by a line of the log looks for the alert in Prometheus, where its SLO has the name that its author gave it.
+func TestTheLogNamesTheSLOAsPrometheusDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		promise := slo.MustParse("ttft p95 < 2s")
+		promise.Name = "chat"
+		m, err := New(promise, WithClasses(slo.Set{"batch": slo.MustParse("e2e p95 < 1m")}),
+			WithLogger(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelInfo}))))
+		require.NoError(t, err)
+		load(m, time.Minute, 0, nil)
+		m.Alerts()
+		require.Empty(t, out.String(), "that there are requests now, and good ones, is for debugging")
+		load(m, 20*time.Minute, 10, nil)
+		for _, a := range m.Alerts() {
+			require.Equal(t, map[string]string{slo.DefaultClass: "chat", "batch": ""}[a.SLO], a.SLOName)
+		}
+		require.Regexp(t, `level=WARN msg="goodput alert firing" from=inactive alert.slo=default alert.objective="ttft p95 < 2s" alert.severity=page .* alert.slo_name=chat\n`, out.String())
 	})
 }
 

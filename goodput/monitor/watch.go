@@ -15,13 +15,19 @@ func WithOnChange(f func(Change)) Option {
 	return func(m *Monitor) { m.onChange = append(m.onChange, f) }
 }
 
-// WithLogger has each change of an alert's state logged: a firing one as a warning, any other as information.
+// WithLogger has each change of an alert's state logged: a firing one as a warning, any other as information, but for debugging
+// alone the one between no data and inactive, which a quiet service has at its start and whenever nobody comes. The line has
+// the SLO's own name, where it has one, by which it is found in Prometheus.
 // That is when somebody asks, as State and a scrape do; where nobody does, have [Monitor.Watch] ask.
 func WithLogger(l *slog.Logger) Option {
 	return WithOnChange(func(c Change) {
+		quiet := func(s AlertState) bool { return s == NoData || s == Inactive }
 		level := slog.LevelInfo
-		if c.Alert.State == Firing {
+		switch {
+		case c.Alert.State == Firing:
 			level = slog.LevelWarn
+		case quiet(c.From) && quiet(c.Alert.State):
+			level = slog.LevelDebug
 		}
 		l.LogAttrs(context.Background(), level, "goodput alert "+c.Alert.State.String(), slog.String("from", c.From.String()), slog.Any("alert", c.Alert))
 	})
