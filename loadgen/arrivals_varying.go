@@ -12,7 +12,9 @@ import (
 )
 
 // Ramp is a rate that goes from From to To in the time Over, and then stays: linearly, or with Exponential by the same factor
-// in the same time. From 0, and to 0, where it ends, it can only go linearly.
+// in the same time. From 0, and to 0, where it ends, it can only go linearly. As the run-up to a steady load it belongs into a
+// warm-up of at least Over; WarmupAuto looks at latencies, which need not show that the rate still rises. A ramp that ends in
+// the window has the warning ErrRampUp.
 //
 // Even says how the rate becomes requests, as it does in Steps and Sine: evenly spaced, so that request i leaves when the
 // integral of the rate reaches i, the first at once (what k6's ramping-arrival-rate does); or else, at random, as a Poisson

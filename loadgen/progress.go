@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/goodputkit/goodputkit/goodput"
@@ -54,6 +55,31 @@ func (p Progress) ReportAt(confidence float64) *goodput.Report {
 		return nil
 	}
 	return p.acc.ReportAt(confidence)
+}
+
+// String is a line for a log, without the counts that nobody follows a run by:
+//
+//	12s: warming up, 3 in flight, 118 of 120 good, goodput 9.8 of 10.0 requests/s
+//
+// The rates are those since the last call.
+func (p Progress) String() string {
+	phase := ""
+	switch {
+	case p.Done:
+		phase = "over, "
+	case p.Drain:
+		phase = "draining, "
+	case p.Cooldown:
+		phase = "cooling down, "
+	case p.Warmup:
+		phase = "warming up, "
+	}
+	waiting := ""
+	if p.Waiting > 0 {
+		waiting = fmt.Sprintf("%d waiting, ", p.Waiting)
+	}
+	return fmt.Sprintf("%v: %s%d in flight, %s%d of %d good, goodput %.1f of %.1f requests/s", p.Elapsed.Round(100*time.Millisecond),
+		phase, p.InFlight, waiting, p.Good, p.Ended, p.Goodput, p.Throughput)
 }
 
 // Fraction is how much of the arrivals is done, from 0 to 1; ok is false where the plan does not say when they end.

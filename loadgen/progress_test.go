@@ -50,6 +50,16 @@ func TestProgress(t *testing.T) {
 		assert.EqualValues(t, 20, last.Success)
 		assert.EqualValues(t, 5, last.Good, "the first five did not wait")
 	})
+	for want, p := range map[string]Progress{
+		"12.1s: warming up, 3 in flight, 118 of 120 good, goodput 9.8 of 10.0 requests/s": {Elapsed: 12096 * ms, Offered: 123, InFlight: 3,
+			Ended: 120, Good: 118, Goodput: 9.84, Throughput: 9.96, Warmup: true},
+		"1s: 5 in flight, 2 waiting, 0 of 0 good, goodput 0.0 of 0.0 requests/s":    {Elapsed: time.Second, InFlight: 5, Waiting: 2},
+		"2s: cooling down, 0 in flight, 0 of 0 good, goodput 0.0 of 0.0 requests/s": {Elapsed: 2 * time.Second, Cooldown: true},
+		"3s: draining, 0 in flight, 0 of 0 good, goodput 0.0 of 0.0 requests/s":     {Elapsed: 3 * time.Second, Drain: true},
+		"4s: over, 0 in flight, 0 of 0 good, goodput 0.0 of 0.0 requests/s":         {Elapsed: 4 * time.Second, Drain: true, Done: true},
+	} {
+		assert.Equal(t, want, p.String())
+	}
 	// A bound by count.
 	p := Progress{Offered: 30, TotalRequests: 120}
 	share, ok := p.Fraction()

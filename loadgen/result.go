@@ -18,7 +18,7 @@ var (
 	ErrInputTokens = errors.New("the server counted other input tokens than were asked for")
 	ErrShortWarmup = errors.New("the warm-up is shorter than requests take")
 	ErrTransient   = errors.New("no end of the transient was found: the window may have a part of it")
-	ErrRampUp      = errors.New("workers were still being started in the window")
+	ErrRampUp      = errors.New("the load was still ramping when the window began")
 	ErrArrivals    = errors.New("the arrivals were not in order")
 	ErrBehind      = errors.New("requests that were due were never offered")
 	ErrSessions    = errors.New("sessions ended before their last turn")
@@ -111,6 +111,10 @@ func (t *tally) warnings(b *Book, r *goodput.Report) (ws []error) {
 		}
 		if up := t.plan.RampUp; s.warm && t.plan.Concurrency > 1 && from < up/time.Duration(t.plan.Concurrency)*time.Duration(t.plan.Concurrency-1) {
 			warn(ErrRampUp, "RampUp takes %v, the warm-up %v", up, from)
+		}
+		// One that goes on to the end of the window is the load that was asked for.
+		if a, ok := t.plan.Arrivals.(Ramp); ok && s.warm && a.From != a.To && from < a.Over && b.start.Add(a.Over).Before(s.end) {
+			warn(ErrRampUp, "the arrivals' ramp takes %v, the warm-up %v", a.Over, from)
 		}
 	}
 	if t.asked > 0 {

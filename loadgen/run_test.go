@@ -394,6 +394,24 @@ func TestWarmupWarnings(t *testing.T) {
 	noWarning(t, res, ErrShortWarmup)
 }
 
+func TestARampThatEndsInTheWindowIsWarnedOf(t *testing.T) {
+	p := Plan{SLO: e2e, Arrivals: Ramp{From: 10, To: 40, Over: 4 * time.Second}, Warmup: 3 * time.Second, Duration: 5 * time.Second}
+	res, _ := run(t, takes(50*ms), p)
+	warning(t, res, ErrRampUp, "the arrivals' ramp takes 4s, the warm-up 3s")
+	p.Warmup = 4 * time.Second
+	res, _ = run(t, takes(50*ms), p)
+	noWarning(t, res, ErrRampUp)
+	p.Warmup = WarmupAuto // nothing of the rate is to be seen in latencies that do not change
+	res, _ = run(t, takes(50*ms), p)
+	warning(t, res, ErrRampUp, "the arrivals' ramp takes 4s, the warm-up ")
+	p.Warmup, p.Duration = 0, 4*time.Second // all of the window is the ramp
+	res, _ = run(t, takes(50*ms), p)
+	noWarning(t, res, ErrRampUp)
+	p.Duration, p.Arrivals = 5*time.Second, Ramp{From: 10, To: 10, Over: 4 * time.Second}
+	res, _ = run(t, takes(50*ms), p)
+	noWarning(t, res, ErrRampUp)
+}
+
 func TestFallingArrivals(t *testing.T) {
 	seq := ArrivalsFunc(func(yield func(time.Duration) bool) {
 		for _, d := range []time.Duration{-ms, 5 * ms, 3 * ms, 7 * ms} {
