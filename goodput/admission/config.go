@@ -74,6 +74,13 @@ func (c *Config) validate() error {
 			if d == (Degradation{}) {
 				return fmt.Errorf("admission: Config.Classes[%q].Ladder[%d] takes nothing from a request", name, i)
 			}
+			if i == 0 {
+				continue
+			}
+			if field := d.milder(class.Ladder[i-1]); field != "" {
+				return fmt.Errorf("admission: Config.Classes[%q].Ladder[%d].%s takes less than the step before it, whose place it takes: the mildest comes first, and each says all that is taken",
+					name, i, field)
+			}
 		}
 	}
 	for tenant, w := range c.Weights {

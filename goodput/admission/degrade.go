@@ -13,8 +13,21 @@ type Degradation struct {
 	Budget          time.Duration // the first token may take so long, where that is more than it had; 0: as it was
 }
 
-// Ladder is the degradations of a class, the mildest first. Each contains what it takes from a request: step 2 does not add to
-// step 1, it takes its place.
+// milder names the field by which d takes less than the step before it; "": none.
+func (d Degradation) milder(before Degradation) string {
+	switch {
+	case before.MaxOutputTokens > 0 && (d.MaxOutputTokens == 0 || d.MaxOutputTokens > before.MaxOutputTokens):
+		return "MaxOutputTokens"
+	case d.LowerPriority < before.LowerPriority:
+		return "LowerPriority"
+	case d.Budget < before.Budget:
+		return "Budget"
+	}
+	return ""
+}
+
+// Ladder is the degradations of a class, the mildest first. Each contains all that it takes from a request: step 2 does not add to
+// step 1, it takes its place, and one that takes less of anything is refused.
 type Ladder []Degradation
 
 // ladderFrom is the pressure from which on the first step is taken.

@@ -20,7 +20,7 @@ func TestExtremes(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 10))
 		s := scheduler(t, Config{MaxWaiting: 1 + r.IntN(20), StallAfter: time.Duration(r.IntN(3)-1) * time.Second, Ceiling: []float64{0, 1, 1e4, math.MaxFloat64}[r.IntN(4)],
 			Classes: map[string]Class{
-				"a": {SLO: slo.MustParse("ttft p90 < 1ns, attainment > 80%"), Ladder: Ladder{{MaxOutputTokens: 1}, {LowerPriority: math.MaxInt, Budget: math.MaxInt64}}},
+				"a": {SLO: slo.MustParse("ttft p90 < 1ns, attainment > 80%"), Ladder: Ladder{{MaxOutputTokens: 1}, {MaxOutputTokens: 1, LowerPriority: math.MaxInt, Budget: math.MaxInt64}}},
 				"b": {SLO: slo.MustParse("e2e p90 < 2s, error_rate < 10%"), Priority: math.MaxInt},
 			}})
 		ints := []int{0, 0, 1, 100, 1000, math.MaxInt, -1, math.MinInt}

@@ -356,7 +356,7 @@ func TestBooksClose(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		s := scheduler(t, Config{MaxWaiting: 30, StallAfter: 3 * time.Second, Ceiling: 20000, Classes: map[string]Class{
-			"a": {SLO: slo.MustParse("ttft p90 < 500ms, attainment > 80%"), Ladder: Ladder{{MaxOutputTokens: 10}, {LowerPriority: 1, Budget: 5 * time.Second}}},
+			"a": {SLO: slo.MustParse("ttft p90 < 500ms, attainment > 80%"), Ladder: Ladder{{MaxOutputTokens: 10}, {MaxOutputTokens: 10, LowerPriority: 1, Budget: 5 * time.Second}}},
 			"b": {SLO: slo.MustParse("e2e p90 < 2s, error_rate < 10%"), Priority: 1},
 			"c": {SLO: slo.MustParse("tpot p90 < 30ms, service_ttft p90 < 1s, service_e2e p90 < 9s")},
 		}})
