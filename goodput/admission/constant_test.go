@@ -37,6 +37,12 @@ func (m *moments) Pop() any {
 // in time.
 func drive(t *testing.T, s *Scheduler, rate, seconds float64, first func(now time.Time) time.Duration) (refused, good float64) {
 	t.Helper()
+	return driveSized(t, s, rate, seconds, 9, func() int { return 0 }, first)
+}
+
+// driveSized is the same with prompts of sizes, and another number of tokens that follow.
+func driveSized(t *testing.T, s *Scheduler, rate, seconds float64, more int, size func() int, first func(now time.Time) time.Duration) (refused, good float64) {
+	t.Helper()
 	var next moments
 	later := func(at time.Time, do func(time.Time)) { heap.Push(&next, moment{at, do}) }
 	limit := s.def.first
@@ -49,10 +55,10 @@ func drive(t *testing.T, s *Scheduler, rate, seconds float64, first func(now tim
 				inTime++
 			}
 			s.Tokens(now, x, 1)
-			for i := range 9 {
+			for i := range more {
 				later(begins.Add(time.Duration(i+1)*20*time.Millisecond), func(now time.Time) { s.Tokens(now, x, 1) })
 			}
-			later(begins.Add(181*time.Millisecond), func(now time.Time) { s.Done(now, x, goodput.Success) })
+			later(begins.Add(time.Duration(20*more+1)*time.Millisecond), func(now time.Time) { s.Done(now, x, goodput.Success) })
 		})
 	}
 	settle := func(now time.Time, x *Ticket) {
@@ -69,7 +75,7 @@ func drive(t *testing.T, s *Scheduler, rate, seconds float64, first func(now tim
 			break
 		}
 		later(at(clock), func(now time.Time) {
-			if x := s.Arrive(now, &Ticket{}); x.Status() != Waiting {
+			if x := s.Arrive(now, &Ticket{Request: Request{InputTokens: size()}}); x.Status() != Waiting {
 				settle(now, x)
 			}
 		})

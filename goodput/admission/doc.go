@@ -21,8 +21,9 @@
 //
 //   - the engine's own queue is short: the prompts that were admitted and have had no first token yet, its own among them,
 //     take no more than a fifth of its budget for the first token, by a [Line] through those that were seen (or, where the
-//     line's constant alone is as much, no more than a tenth of what that leaves: it is no queue); and the oldest of them
-//     that no later one has passed is not overdue, as it is when the engine's KV cache is full;
+//     line's constant alone is as much, no more than a tenth of what that leaves; or as long again as that constant, where there is
+//     room for it: it is no queue); and the oldest of them that no later one has passed are not so long overdue as is unlikely by
+//     chance, as they are when the engine's KV cache is full. A slope of the line counts as far as there is evidence for it;
 //   - the [Pace] of what runs, the time per token of all of it as of now, is below three quarters of the TPOT that the SLO
 //     allows;
 //   - the tokens in flight ([Cap]) are below the [Limit], which follows the share of SLO violations, with statistical
@@ -39,7 +40,7 @@
 //
 // An SLO lets some requests be late ([Spare]). As long as no more are predicted to be than that, none is refused: they stand
 // aside, and are served when nothing waits that can still be in time. When more are, it is no burst but an overload; then
-// those that stand aside are refused, too.
+// those that stand aside are refused, too. Who stood aside and was in time nevertheless has cost nothing of it.
 //
 // Before it refuses, it degrades: the longer the wait, the further down the [Ladder] of its class a request goes. Who sends it carries
 // that out; over HTTP [ChatSizes.Degrade] can, which lowers the limits in its body, and the client is told in [GrantedHeader].

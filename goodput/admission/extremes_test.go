@@ -80,7 +80,7 @@ func TestExtremes(t *testing.T) {
 			require.Equal(t, len(running), st.InFlight)
 			require.GreaterOrEqual(t, st.Pace, time.Duration(0))
 			require.GreaterOrEqual(t, s.line.Predict(0), time.Duration(0))
-			require.False(t, math.IsNaN(s.line.at(1e9)+s.line.dev))
+			require.False(t, math.IsNaN(s.line.at(1e9)+s.line.dev+s.line.least(1e9)))
 			var tokens float64
 			for _, x := range running {
 				tokens += x.load.Tokens()

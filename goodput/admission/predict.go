@@ -29,16 +29,20 @@ func sum(a, b time.Duration) time.Duration {
 //
 // The zero Line knows nothing, and predicts 0. It is a state machine and belongs to one goroutine.
 type Line struct {
-	w, x, y, xx, xy float64
-	dev             float64
-	a, b            float64 // seconds; seconds a token
-	seen            time.Time
+	w, x, y, xx, xy, yy float64
+	ww                  float64 // of the weights' squares
+	dev                 float64
+	off                 residuals
+	a, b                float64 // seconds; seconds a token
+	leastA, leastB      float64 // the same with the least slope that there is evidence for
+	seen                time.Time
 }
 
 const (
 	lineKeep   = 0.98 // at least, of the weight of an observation when another one comes
 	lineTime   = 30.0 // time constant of the forgetting, s
 	lineEnough = 4    // observations by weight, below which there is no slope yet
+	lineErrors = 3.0  // standard errors, by which a slope is above nothing before it is taken for a queue: it is looked at all the time
 )
 
 // Observe is a first token that came now and took so long, with so many prompt tokens before it.
@@ -49,12 +53,16 @@ func (l *Line) Observe(now time.Time, tokens float64, took time.Duration) {
 	known := l.w > 0
 	l.w = l.w*keep + 1
 	if known {
-		l.dev += (math.Abs(y-l.at(tokens)) - l.dev) / l.w
+		off := y - l.at(tokens)
+		l.dev += (math.Abs(off) - l.dev) / l.w
+		l.off.observe(off)
 	}
 	l.x = l.x*keep + tokens
 	l.y = l.y*keep + y
 	l.xx = l.xx*keep + tokens*tokens
 	l.xy = l.xy*keep + tokens*y
+	l.yy = l.yy*keep + y*y
+	l.ww = l.ww*keep*keep + 1
 	l.fit()
 }
 
@@ -64,15 +72,38 @@ func (l *Line) fit() {
 	v := l.xx/l.w - mx*mx
 	if l.w < lineEnough || v <= 1e-9*mx*mx {
 		l.a, l.b = my, 0
+		l.leastA, l.leastB = l.a, l.b
 		return
 	}
-	l.b = max((l.xy/l.w-mx*my)/v, 0)
+	slope := (l.xy/l.w - mx*my) / v
+	l.b = max(slope, 0)
 	if l.a = my - l.b*mx; l.a < 0 {
 		l.a, l.b = 0, l.xy/l.xx
 	}
+	l.leastA, l.leastB = l.a, l.b
+	if least := max(slope-lineErrors*l.slopeError(slope, v), 0); least < l.b {
+		l.leastA, l.leastB = max(my-least*mx, 0), least
+	}
+}
+
+// slopeError is the standard error of a slope where the tokens have a variance of v: s²/(n·v), with s² = n/(n-2) times the mean square
+// of the residuals, and n = (Σw)²/Σw² observations that weights w are worth. Draper, Smith, Applied Regression Analysis, 1998, 1.4.
+func (l *Line) slopeError(slope, v float64) float64 {
+	n := l.w * l.w / l.ww
+	my := l.y / l.w
+	return math.Sqrt(max(l.yy/l.w-my*my-slope*slope*v, 0) / (n - 2) / v)
 }
 
 func (l *Line) at(tokens float64) float64 { return l.a + l.b*tokens }
+
+// least is at, by the least slope that there is evidence for. First tokens that differ for reasons of their own have a slope by
+// chance, in either direction: it is no queue.
+func (l *Line) least(tokens float64) float64 { return l.leastA + l.leastB*tokens }
+
+// beyond is how likely a first token that has so many prompt tokens before it takes so long at least, by the last ones.
+func (l *Line) beyond(tokens float64, took time.Duration) float64 {
+	return l.off.beyond(took.Seconds() - l.at(tokens))
+}
 
 // Predict is how long the first token takes with so many prompt tokens before it, 0 where nothing was observed.
 func (l *Line) Predict(tokens float64) time.Duration { return duration(l.at(tokens)) }

@@ -23,6 +23,7 @@ func (s *Scheduler) FirstToken(now time.Time, t *Ticket) {
 	s.visible(t)
 	s.passed.first(now, t)
 	s.line.Observe(now, t.before, now.Sub(t.admitted))
+	s.begun(now, t)
 	for _, r := range t.class.rules {
 		switch r.metric {
 		case slo.TTFT, slo.TTFO:
@@ -89,6 +90,9 @@ func (s *Scheduler) Done(now time.Time, t *Ticket, o goodput.Outcome) {
 	default:
 		s.feedback = true
 		s.stall.Progress(now)
+	}
+	if t.first.IsZero() && o == goodput.Success { // an answer of one piece
+		s.begun(now, t)
 	}
 	s.judge(now, t, o)
 	s.pump(now)

@@ -48,7 +48,6 @@ const (
 	shareAhead = 0.2  // of the budget, that the engine's own queue may take: what waits here can still be put in order
 	shareLeast = 0.1  // of what the line's constant leaves of the budget, that it may take in any case: that constant is no queue
 	sharePace  = 0.75 // of the tpot limit, that the pace may take: each sequence has a pace of its own
-	overdue    = 1.0  // deviations of the line, by which the oldest pending prompt may be overdue
 	deviations = 3.0  // of the line, that a prediction is on the safe side
 	tailDevs   = 2.0  // of what follows a first token, that it may take longer than the mean, where an SLO on e2e says when all has to be over
 	coldStart  = 32   // requests in flight before anything has come back
@@ -198,17 +197,14 @@ func (s *Scheduler) can(now time.Time, t *Ticket) bool {
 		return false
 	}
 	if pending, tokens := s.cap.Pending(); pending > 0 {
-		// A prompt that does not start although the line says so, nor any that came after it: the engine is full, of what nobody
-		// outside of it can count.
-		if head := s.passed.head(now); head != nil && s.line.w > lineEnough &&
-			now.Sub(head.admitted).Seconds() > s.line.at(head.before)+overdue*s.line.dev {
+		if s.full(now) {
 			return false
 		}
 		first := t.budget.Seconds()
 		if k := t.class.service; k > 0 && (first == 0 || k < first) {
 			first = k
 		}
-		if first > 0 && s.line.at(tokens+t.load.Input) > max(shareAhead*first, s.line.a+shareLeast*(first-s.line.a)) {
+		if first > 0 && s.line.least(tokens+t.load.Input) > s.ahead(first) {
 			return false
 		}
 	}
@@ -216,6 +212,14 @@ func (s *Scheduler) can(now time.Time, t *Ticket) bool {
 		return false
 	}
 	return true
+}
+
+// ahead is how long, s, the first token of one that has so much time for it may take by what is pending. What takes no longer than another
+// one by itself may all be served at once, and a service that has less than it can do at once stands idle: that is let through where the
+// budget has room for it.
+func (s *Scheduler) ahead(first float64) float64 {
+	alone := s.line.leastA
+	return max(shareAhead*first, alone+shareLeast*(first-alone), min(2*alone, first-deviations*s.line.dev))
 }
 
 // perToken is the tightest limit of a token, s, among the classes that run and the one that wants to; 0: there is none.

@@ -267,21 +267,6 @@ func TestPaceGuard(t *testing.T) {
 	require.Contains(t, s.Decided(), c)
 }
 
-// A prompt that does not start, although the line says so, means that the engine is full.
-func TestOverduePromptHoldsTheOthers(t *testing.T) {
-	s := scheduler(t, Config{})
-	for i := range 20 {
-		s.line.Observe(at(0), float64(100*(1+i%2)), time.Duration(1+i%2)*50*time.Millisecond)
-	}
-	s.feedback = true
-	a := s.Arrive(at(0), one(Request{InputTokens: 100}))
-	require.Equal(t, Admitted, s.Arrive(at(0.04), one(Request{InputTokens: 100})).Status())
-	b := s.Arrive(at(0.2), one(Request{InputTokens: 100}))
-	require.Equal(t, Waiting, b.Status(), "the first one has been due for 150 ms")
-	s.FirstToken(at(0.3), a)
-	require.Equal(t, Waiting, b.Status(), "and so has the second")
-}
-
 // The verdicts that the limit gets are those of a Judge.
 func TestVerdictsAreThoseOfAJudge(t *testing.T) {
 	text := "ttft p95 < 300ms, tpot p95 < 40ms, e2e p95 < 900ms, speed p95 > 20tok/s, itl p95 < 80ms"

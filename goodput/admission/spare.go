@@ -49,6 +49,16 @@ func (s *Spare) Let() bool {
 	return !s.dry
 }
 
+// InTime: one that was let through was in time nevertheless. It has cost nothing.
+func (s *Spare) InTime() {
+	if !(s.Share > 0) {
+		return
+	}
+	s.saved = min(s.saved+1, spareMost)
+	s.atHand = min(s.atHand+1, spareHand)
+	s.dry = s.dry && s.left() < spareWet
+}
+
 // left is how many may be late now.
 func (s *Spare) left() float64 { return min(s.saved, s.atHand) }
 
@@ -63,6 +73,13 @@ func (s *Scheduler) spare(t *Ticket) bool {
 	t.spared = true
 	t.item.Deadline = t.Arrival.Add(min(t.budget, math.MaxInt64/spareTime) * spareTime)
 	return true
+}
+
+// begun gives back what was spent for t, whose answer has begun, where that is in time.
+func (s *Scheduler) begun(now time.Time, t *Ticket) {
+	if t.spared && now.Sub(t.Arrival) <= t.budget {
+		t.class.spare.InTime()
+	}
 }
 
 // pumpAside refuses what stands aside and may no longer, and admits of it what may start.
