@@ -67,9 +67,7 @@ func newKernelPacer() (*kernelPacer, error) {
 		return nil, os.NewSyscallError("timerfd_create", err)
 	}
 	p := &kernelPacer{file: os.NewFile(uintptr(fd), "timerfd")}
-	var now unix.Timespec
-	if err = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err == nil {
-		p.start = time.Now().Add(-time.Duration(now.Nano()))
+	if p.start, err = clockStart(); err == nil {
 		if err = p.file.SetReadDeadline(time.Time{}); err == nil { // else the runtime cannot wait for it
 			p.conn, err = p.file.SyscallConn()
 		}
@@ -79,6 +77,22 @@ func newKernelPacer() (*kernelPacer, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// clockStart is the instant at which CLOCK_MONOTONIC stood at zero. Whoever is put off between a reading of that clock and one
+// of time.Now finds it later than it was, and each sleep would then end with a busy loop of as long: of some readings the
+// earliest is right.
+func clockStart() (start time.Time, err error) {
+	for i := range 10 {
+		var now unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+			return start, err
+		}
+		if at := time.Now().Add(-time.Duration(now.Nano())); i == 0 || at.Before(start) {
+			start = at
+		}
+	}
+	return start, nil
 }
 
 func (p *kernelPacer) until(at time.Time) {
