@@ -467,20 +467,6 @@ func TestLimitIsDeadline(t *testing.T) {
 	assert.Equal(t, []time.Duration{250 * ms, 0}, slices.Compact(seen))
 }
 
-// TestManyOfOneDeadline: a plan looks at each of those that wait some times, and not once for each of them.
-func TestManyOfOneDeadline(t *testing.T) {
-	p := llmsim.OPT13B()
-	p.Policy = llmsim.EarliestDeadline{}
-	e := engine(t, p)
-	for id := range uint64(40_000) {
-		require.NoError(t, e.Submit(0, llmsim.Job{ID: id, Rank: id, Prompt: 500, Output: 1, Deadline: 150 * ms}))
-	}
-	begun := time.Now()
-	_, ok := e.Next()
-	require.True(t, ok)
-	require.Less(t, time.Since(begun), 2*time.Second)
-}
-
 // TestPoliciesInABubble: event loop and clocked target give the same records under every policy.
 func TestPoliciesInABubble(t *testing.T) {
 	for _, policy := range policies[2:] {
