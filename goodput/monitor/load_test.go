@@ -12,19 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/goodputkit/goodputkit/goodput"
+	"github.com/goodputkit/goodputkit/internal/heap"
 	"github.com/goodputkit/goodputkit/slo"
 )
 
 // 10⁵ classes take the memory of 64, and none of their requests is lost.
 func TestClassFlood(t *testing.T) {
 	m := newMonitor(t, "ttft p95 < 2s", WithClasses(slo.Set{"mine": slo.MustParse("ttft p95 < 1s")}))
-	heap := func() uint64 {
-		runtime.GC()
-		var s runtime.MemStats
-		runtime.ReadMemStats(&s)
-		return s.HeapAlloc
-	}
-	before := heap()
+	before := heap.Live()
 	const n = 100_000
 	for i := range n {
 		r := answer(fmt.Sprintf("class-%d", i), sec, sec)
@@ -38,7 +33,7 @@ func TestClassFlood(t *testing.T) {
 		m.Observe(answer(name, sec, sec))
 	}
 	all := m.Counters().Classes
-	require.Less(t, heap()-before, uint64(8<<20))
+	require.Less(t, heap.Live(), before+8<<20)
 	require.Len(t, all, 64+3, "of their own, mine, default and other")
 	var offered, other uint64
 	for _, c := range all {
