@@ -14,6 +14,7 @@ type array struct {
 	dec   *json.Decoder
 	read  int64 // bytes given to the decoder
 	lines int   // line feeds in them, and before them
+	fits  int64 // until so many were read, the element at hand cannot be too long
 }
 
 // eachElement visits the elements of the JSON array that begins here.
@@ -23,14 +24,17 @@ func (s *source) eachElement(f visit) error {
 	if _, err := a.dec.Token(); err != nil { // the bracket
 		return a.fail(err)
 	}
+	at := a.dec.InputOffset() // where the last element, or the bracket, ended
 	for a.dec.More() {
 		var raw json.RawMessage
 		if err := a.dec.Decode(&raw); err != nil {
 			return a.fail(err)
 		}
-		if len(raw) > s.maxLine {
+		before := a.dec.InputOffset() - int64(len(raw)) - at
+		if max(before, int64(len(raw))) > int64(s.maxLine) {
 			return s.fail(a.lineOf(raw), s.tooLong())
 		}
+		at = a.dec.InputOffset()
 		if done, err := visitUTF8(f, raw); err != nil {
 			return s.fail(a.lineOf(raw), err)
 		} else if done {
@@ -39,6 +43,9 @@ func (s *source) eachElement(f visit) error {
 	}
 	if _, err := a.dec.Token(); err != nil { // the other bracket
 		return a.fail(err)
+	}
+	if a.dec.InputOffset()-1-at > int64(s.maxLine) {
+		return a.fail(s.tooLong())
 	}
 	return a.end()
 }
@@ -65,10 +72,17 @@ func (a *array) end() error {
 }
 
 // Read is what the decoder reads from. The decoder only asks for more while the element that it is at is not complete,
-// so what it has not passed yet is a part of one element: this bounds it.
+// so what it has not passed yet is a part of one element, after white space and a comma. This bounds each of the two, as
+// eachElement does where they came whole.
 func (a *array) Read(p []byte) (int, error) {
-	if a.read-a.dec.InputOffset() > int64(a.s.maxLine) {
-		return 0, a.s.tooLong()
+	if a.read-a.dec.InputOffset() > int64(a.s.maxLine) && a.read > a.fits {
+		rest := a.unread()
+		element := bytes.TrimLeft(rest, " \t\r\n,")
+		room := a.s.maxLine - max(len(element), len(rest)-len(element))
+		if room < 0 {
+			return 0, a.s.tooLong()
+		}
+		a.fits = a.read + int64(room)
 	}
 	return a.take(p)
 }
@@ -81,7 +95,7 @@ func (a *array) take(p []byte) (int, error) {
 	return n, err
 }
 
-// unread is what the decoder has read and not passed. It is only asked for errors: it can be long.
+// unread is what the decoder has read and not passed. It is asked for seldom: it can be long.
 func (a *array) unread() []byte {
 	rest, _ := io.ReadAll(a.dec.Buffered()) // from memory: cannot fail
 	return rest

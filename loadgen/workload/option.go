@@ -174,8 +174,8 @@ func WithTokenCounter(count func(text string) int) Option {
 	}}
 }
 
-// WithMaxLine bounds one line, or one element of a JSON array, in bytes, in place of DefaultMaxLine. A longer one is
-// ErrTooLong. For files.
+// WithMaxLine bounds one line, or one element of a JSON array and what stands between two of them, in bytes, in place of
+// DefaultMaxLine. A longer one is ErrTooLong. For files.
 func WithMaxLine(bytes int) Option {
 	return atLeastOne("WithMaxLine", forFiles, bytes, func(o *options) { o.maxLine = min(bytes, math.MaxInt32) })
 }

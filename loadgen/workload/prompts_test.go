@@ -3,6 +3,7 @@ package workload
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -223,14 +224,22 @@ func TestLongLinesAndElements(t *testing.T) {
 		"element":      {"[" + line(100) + ",\n" + line(101) + "\n]", "p:2: line or element is too long"},
 		"huge element": {"[" + line(100) + ",\n" + line(1<<20) + "\n]", "p:2: line or element is too long"},
 		"blank array":  {"[" + line(100) + "," + strings.Repeat(" ", 1<<20) + "]", "p:1: line or element is too long"},
+		"blanks":       {"[" + line(100) + "," + strings.Repeat(" ", 100) + line(100) + "]", "p:1: line or element is too long"},
+		"last blanks":  {"[" + line(100) + strings.Repeat(" ", 101) + "]", "p:1: line or element is too long"},
 	} {
 		_, err := ReadPrompts("p", strings.NewReader(c.text), WithMaxLine(100))
 		require.ErrorIs(t, err, ErrTooLong, name)
 		require.ErrorContains(t, err, c.want, name)
 	}
-	for _, text := range []string{line(100) + "\r\n" + line(100) + "\n" + line(100), "[" + line(100) + " ,\n" + line(100) + "]"} {
-		_, err := ReadPrompts("p", strings.NewReader(text), WithMaxLine(100))
-		require.NoError(t, err)
+	blanks := strings.Repeat(" ", 100)
+	for _, text := range []string{
+		line(100) + "\r\n" + line(100) + "\n" + line(100), "[" + line(100) + " ,\n" + line(100) + "]",
+		"[" + blanks + line(100) + blanks[:40] + "," + blanks[:59] + line(100) + blanks + "]" + blanks + blanks,
+	} {
+		for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text))} {
+			_, err := ReadPrompts("p", r, WithMaxLine(100))
+			require.NoError(t, err)
+		}
 	}
 }
 
