@@ -285,10 +285,13 @@ func TestConnections(t *testing.T) {
 	s.Start()
 	t.Cleanup(s.Close)
 	for _, args := range [][]string{{"--connect", "4", "--concurrency", "4"}, {"--connect", "4", "--concurrency", "1", "--http2"}} {
-		got, out, errs := call(t, s.URL, append(args, "--requests", "20", "--output-tokens", "2", "--slo", "e2e p50 < 1h")...)
-		assert.Contains(t, answered, got, errs)
-		assert.Contains(t, out, "20 of 20 requests on a connection that was there before")
-		assert.NotContains(t, out, "repeated")
+		// What follows an answer has 50 ms to come, which on a busy machine can be too little to keep the connection: then once more.
+		require.Eventually(t, func() bool {
+			got, out, errs := call(t, s.URL, append(args, "--requests", "20", "--output-tokens", "2", "--slo", "e2e p50 < 1h")...)
+			assert.Contains(t, answered, got, errs)
+			assert.NotContains(t, out, "repeated")
+			return strings.Contains(out, "20 of 20 requests on a connection that was there before")
+		}, time.Minute, time.Millisecond)
 	}
 }
 

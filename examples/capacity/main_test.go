@@ -98,7 +98,8 @@ func TestAnEndpoint(t *testing.T) {
 	env := map[string]string{"LLM_URL": s.URL + "/v1", "LLM_MODEL": "m", "LLM_API_KEY": "sk-do-not-print-me"}
 	status, out, errs := call(t, env, "--sweep", "c1,c2", "--duration", "100ms", "--warmup", "0s", "--slo", "e2e p50 < 1h")
 	assert.Equal(t, exitUnknown, status, errs)
-	assert.Regexp(t, "at least load [12]", out) // on a busy machine the client of a load may not be sound, which is then left out
+	// On a busy machine the client of a load may not be sound, which is then left out; it may be that of both.
+	assert.Regexp(t, "at least load [12]|there is nothing to judge", out)
 	assert.NotContains(t, out+errs, "sk-do-not-print-me")
 
 	// Of an address with a secret in it the page has the host alone.
