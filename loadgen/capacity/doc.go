@@ -24,9 +24,9 @@
 // sooner or later told what he wants to hear: so the k-th look is at confidence 1 − α/(k(k+1)), and since Σ 1/(k(k+1)) = 1
 // the error of all of them together is at most α. A look counts once there are 20 batches longer than the time over
 // which neighbours are alike, as far as that is known: the share has its batches (see package goodput), the run is 20
-// times as long as requests take (P95), and it has 20 times as many requests as neighbours are alike for at lower rates. Two
-// looks in a row have to say the same. Before that a probe can only be found to miss the SLO by far, as above the capacity,
-// where there is never an interval; that takes three looks in a row, which share a tenth of α.
+// times as long as requests take (P95), and it has 20 times as many requests as neighbours are alike for, as far as probes at
+// other rates tell. Two looks in a row have to say the same. Before that a probe can only be found to miss the SLO by far, as
+// above the capacity, where there is never an interval; that takes three looks in a row, which share a tenth of α.
 //
 // Where the true share is the objective's, so that "met" is wrong, it is said in 5 % of the probes or fewer (BenchmarkLine).
 // A Runner that does not call Plan.Progress is looked at once, at its end.
@@ -36,7 +36,9 @@
 // Shares of neighbouring requests vary more than those of independent ones, near saturation ten or a hundred times as much:
 // every share counts as one of n/φ requests, with the variance inflation φ that package goodput estimates from batch means
 // within a probe. φ grows with the rate, and a short probe cannot see all of it: a probe's is taken to be no less than that of
-// longer probes at lower rates.
+// longer probes at lower rates, and than what the 15th power of the rates' ratio leaves of it at higher ones. Else a probe that
+// ended before the first of a spell of bad requests would outweigh those that met some. A probe without a φ, whose neighbours
+// are alike for too long, counts as seven requests.
 //
 // The limit is not read off the verdicts, which are three-valued and waste what a probe has measured. The bad share near the
 // crossing, where nearly all of its growth is queueing, is a logistic curve in the rate over a floor:

@@ -43,7 +43,7 @@ func (p *Probe) holds() bool {
 const (
 	firstLook = 200 // requests; looks follow at twice as many each
 	// A look counts once the run has so many batches, none of which is shorter than requests take (their P95), for so long
-	// they meet each other, or has fewer requests than neighbours are known to be alike, from the probes at lower rates.
+	// they meet each other, or has fewer requests than neighbours are known to be alike, from the probes at other rates.
 	correlated = 20
 	// So many looks in a row have to find the same for the probe to end early. Queues have spells: on M/M/4 at the line of a
 	// P90 one look alone said "met" in 13 of 100 runs.

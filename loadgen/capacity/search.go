@@ -11,7 +11,6 @@ import (
 
 	"github.com/goodputkit/goodputkit/goodput"
 	"github.com/goodputkit/goodputkit/loadgen"
-	"github.com/goodputkit/goodputkit/slo"
 )
 
 // Search finds the goodput limit of what run measures: the highest rate of an open loop at which the plan's SLO is met. The
@@ -270,74 +269,6 @@ func (s *search) estimate() estimate {
 		all.lo, all.hi = lo, hi
 	}
 	return all
-}
-
-// series is the observations of one objective.
-type series struct {
-	objective slo.Objective
-	leaves    float64 // the share that may be bad
-	of        []observation
-}
-
-// series are those of all objectives, of the probes whose client was sound. Not each report has each: a class may have had no
-// requests.
-func (s *search) series() (all []series) {
-	type key struct {
-		class string
-		nth   int // of the objectives of the class
-	}
-	index := map[key]int{}
-	for _, p := range sorted(s.probes) {
-		if p.ClientLimited() {
-			continue
-		}
-		var at key
-		for class, o := range p.Report.AllObjectives() {
-			if at.nth++; at.class != class {
-				at = key{class, 0}
-			}
-			bad, leaves := badShare(&o)
-			i, known := index[at]
-			if !known {
-				i, index[at] = len(all), len(all)
-				all = append(all, series{objective: o.Objective, leaves: leaves})
-			}
-			if !math.IsNaN(o.EffectiveN) && o.N > 0 {
-				all[i].of = append(all[i].of, observation{p.Rate, bad, float64(o.N), o.EffectiveN})
-			}
-		}
-	}
-	for _, one := range all {
-		correlate(one.of)
-	}
-	return all
-}
-
-// correlate lowers effective sample sizes, of observations in the order of their rates, to what longer runs at lower rates
-// show: the busier a queue, the longer neighbours are alike, and a short run cannot see that.
-func correlate(obs []observation) {
-	for i := range obs {
-		o := &obs[i]
-		for _, before := range obs[:i] {
-			if before.requests >= o.requests {
-				o.n = min(o.n, o.requests*before.n/before.requests)
-			}
-		}
-	}
-}
-
-// alike is for how many requests neighbours are known to be alike at a rate: the greatest variance inflation of a probe at
-// a lower one.
-func (s *search) alike(rate float64) float64 {
-	most := 1.0
-	for _, one := range s.series() {
-		for _, o := range one.of {
-			if o.rate <= rate {
-				most = max(most, o.requests/o.n)
-			}
-		}
-	}
-	return most
 }
 
 // pause waits, unless the context ends first.

@@ -341,12 +341,6 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func TestShortProbesKnowWhatLongerOnesSaw(t *testing.T) {
-	obs := []observation{{10, 0, 100, 100}, {80, 0.05, 10_000, 500}, {85, 0.01, 400, 400}, {90, 0.1, 20_000, 900}}
-	correlate(obs)
-	assert.Equal(t, []observation{{10, 0, 100, 100}, {80, 0.05, 10_000, 500}, {85, 0.01, 400, 20}, {90, 0.1, 20_000, 900}}, obs)
-}
-
 // Half of what ended failed: the raw limit does not stand without what succeeded.
 func TestTextNamesTheSuccessLimit(t *testing.T) {
 	a := goodput.NewAccumulator(slo.MustParse("e2e p90 < 100ms"))
