@@ -12,6 +12,7 @@ type series struct {
 	objective slo.Objective
 	leaves    float64 // the share that may be bad
 	of        []observation
+	nth       []int // the probe of each, by its place in the search
 }
 
 // series are those of all objectives, of the probes whose client was sound. Not each report has each: a class may have had no
@@ -39,6 +40,7 @@ func (s *search) series() (all []series) {
 			}
 			if o.N > 0 {
 				all[i].of = append(all[i].of, observation{p.Rate, bad, float64(o.N), o.EffectiveN})
+				all[i].nth = append(all[i].nth, slices.Index(s.probes, p))
 			}
 		}
 	}

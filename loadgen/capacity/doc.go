@@ -60,6 +60,11 @@
 // One line goes through all that is near. Where hardly anything is bad at many rates and everything a few per cent beyond, it is
 // too flat, and the limit too high: then ErrSamples is among the warnings.
 //
+// All this is of a system that stays as it is. One that gets worse while it is searched (a leak, a disk that fills, heat) has no one
+// limit. Where a probe missed the SLO by more than an earlier one at the same rate or a higher one, beyond what chance
+// explains, ErrDrift is among the warnings; of searches of sound systems at most 1 % are to have it. Little or slow drift it
+// does not see: no probe is made for its sake.
+//
 // Where the interval is wider than a fifth of the limit (curve.WidestInterval), a limit's text shows it in place of the one figure, and
 // Recommended is never more than its lower bound.
 //

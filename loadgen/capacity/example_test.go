@@ -31,7 +31,7 @@ func ExampleSearch() {
 		panic(err)
 	}
 	fmt.Printf("%s: %.0f %% of %.0f requests/s are recommended\n", limit.State, 100*limit.Recommended/limit.Rate, limit.Rate)
-	// Output: found: 80 % of 66 requests/s are recommended
+	// Output: found: 80 % of 65 requests/s are recommended
 }
 
 func ExampleSweep() {

@@ -32,6 +32,7 @@ var (
 	ErrNoWarmup    = errors.New("probes without a warm-up begin with an idle system, which flatters it")
 	ErrPrecision   = errors.New("the interval is wider than was asked for")
 	ErrSamples     = errors.New("the limit lies far above rates whose samples missed the SLO: look at the probes")
+	ErrDrift       = errors.New("the system got worse while it was searched")
 )
 
 // Limit is a goodput limit: what Search found.
@@ -139,6 +140,9 @@ func (l *Limit) warnings(s *search, b bracket) {
 	}
 	if at, ok := l.missedBelow(); ok {
 		warn(ErrSamples, "from %s/s on they did, and the limit is %s/s", figure.Number(at), figure.Number(l.Rate))
+	}
+	if d, ok := s.worse(); ok {
+		warn(ErrDrift, "%v", d)
 	}
 	half := (l.Hi - l.Lo) / 2
 	switch below := l.Lo > 0; {
