@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -154,26 +155,19 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A page of a sweep of twelve steps is below 500 kB and drawn within a second. What else the machine does can make it slower, and
-// nothing can make it faster: the best of several times is the page's.
+// A page of a sweep of twelve steps is below 500 kB and takes less than a second of a processor until it is drawn. When that is over
+// depends on what else the machine does.
 func TestSweepIsSmallAndFast(t *testing.T) {
 	url, size := save(t, "sweep", documents(t)["sweep"])
 	require.Less(t, size, 500_000)
-	b := browser.Start(t)
-	best := 1e9
-	for range 5 {
-		p := b.Page(1280, 900)
-		p.Open(url)
-		var drawn string
-		p.Eval("document.documentElement.dataset.drawn", &drawn)
-		ms, err := strconv.ParseFloat(drawn, 64)
-		require.NoError(t, err)
-		if best = min(best, ms); best < 1000 {
-			break
-		}
-	}
-	t.Logf("%d bytes, drawn %.0f ms after the page was asked for", size, best)
-	require.Less(t, best, 1000.0, "ms")
+	p := browser.Start(t).Page(1280, 900)
+	p.Open(url)
+	var drawn string
+	p.Eval("document.documentElement.dataset.drawn", &drawn)
+	busy := p.Busy()
+	t.Logf("%d bytes, drawn %s ms after the page was asked for, for which a processor was busy for %v", size, drawn, busy)
+	require.Less(t, busy, time.Second)
+	require.Positive(t, busy)
 }
 
 // Every chart can be reached with the Tab key, and the arrow keys walk its values, which are shown and said.

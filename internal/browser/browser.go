@@ -222,8 +222,28 @@ func (b *Browser) Page(width, height int) *Page {
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		p.do(domain+".enable", nil)
 	}
+	p.do("Performance.enable", params{"timeDomain": "threadTicks"})
 	p.Size(width, height)
 	return p
+}
+
+// Busy is for how long the page's main thread has had a processor since it began: what else the machine does is no part of it.
+func (p *Page) Busy() time.Duration {
+	p.b.t.Helper()
+	var got struct {
+		Metrics []struct {
+			Name  string
+			Value float64 // s
+		}
+	}
+	p.into(&got, p.session, "Performance.getMetrics", nil)
+	for _, m := range got.Metrics {
+		if m.Name == "TaskDuration" {
+			return time.Duration(m.Value * float64(time.Second))
+		}
+	}
+	p.b.t.Fatal("browser: no TaskDuration")
+	return 0
 }
 
 func (p *Page) do(method string, params any) { p.b.t.Helper(); p.into(nil, p.session, method, params) }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,13 @@ func TestWhatAPageDoesIsSeen(t *testing.T) {
 	var width int
 	p.Eval("innerWidth", &width)
 	assert.Equal(t, 400, width)
+
+	before := p.Busy()
+	p.Eval("{ const end = performance.now() + 50; while (performance.now() < end); }", nil)
+	after := p.Busy()
+	p.Eval("new Promise(done => setTimeout(() => done(0), 300))", nil)
+	assert.Greater(t, after, before, "a loop is work")
+	assert.Less(t, p.Busy()-after, 300*time.Millisecond, "and to wait is none")
 
 	p.Key("Tab")
 	p.Key("ArrowRight")
