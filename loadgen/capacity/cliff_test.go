@@ -58,6 +58,25 @@ func BenchmarkCliff(b *testing.B) {
 	})
 }
 
+// Where the estimate's interval is wide, it ends at the verdicts.
+func TestVerdictsBoundAWideInterval(t *testing.T) {
+	s := probed(observation{4, 0.008, 3000, 3000}, observation{7.2, 0.05, 9000, 14}, observation{7.7, 0.07, 9000, 14},
+		observation{8, 0.15, 9000, 14}, observation{8.1, 0.12, 9000, 14}, observation{8.5, 0.4, 9000, 14})
+	e := s.estimate()
+	require.GreaterOrEqual(t, e.near, nearLeast)
+	require.Greater(t, (e.hi-e.lo)/2, goodEstimate*e.rate)
+	bounds := func() [3]float64 { l := s.limit(); return [3]float64{l.Lo, l.Rate, l.Hi} }
+	require.Equal(t, [3]float64{e.lo, e.rate, e.hi}, bounds(), "there is no verdict")
+
+	s.probes[1].Verdict, s.probes[4].Verdict = goodput.Met, goodput.Missed
+	require.Equal(t, [3]float64{e.lo, e.rate, 8.1}, bounds(), "what was met is worth 14 requests, not 20")
+	s.probes[1].Report.Offered = 15_000
+	require.Equal(t, [3]float64{7.2, e.rate, 8.1}, bounds())
+
+	s.probes[2].Verdict = goodput.Missed // what a verdict contradicts is no further than that
+	require.Equal(t, [3]float64{7.2, 7.7, 7.7}, bounds())
+}
+
 func TestSamplesBelowTheLimit(t *testing.T) {
 	probe := func(rate float64, holds bool) *Probe {
 		a := goodput.NewAccumulator(slo.MustParse("e2e p90 < 1s"))

@@ -13,7 +13,7 @@ import (
 func probed(of ...observation) *search {
 	s := &search{config: defaults(), plan: madePlan()}
 	for _, o := range of {
-		s.probes = append(s.probes, &Probe{Rate: o.rate, Verdict: goodput.Inconclusive, Report: &goodput.Report{Objectives: goodput.Objectives{{
+		s.probes = append(s.probes, &Probe{Rate: o.rate, Verdict: goodput.Inconclusive, Report: &goodput.Report{Offered: uint64(o.requests), Objectives: goodput.Objectives{{
 			Objective: s.plan.SLO.Objectives[0], N: uint64(o.requests), Share: 1 - o.bad, Holds: o.bad <= 0.1, Target: 0.9, EffectiveN: o.n, Inflation: o.requests / o.n}}}})
 	}
 	return s

@@ -58,7 +58,8 @@
 // service times, and a probe has to be as long as a hundred of those stretches.
 //
 // One line goes through all that is near. Where hardly anything is bad at many rates and everything a few per cent beyond, it is
-// too flat, and the limit too high: then ErrSamples is among the warnings.
+// too flat, and its interval wide. An interval of more than ± 10 % is not believed against single verdicts: it ends at the
+// lowest rate that was missed, and the highest that was met for long enough. Where the limit is too high all the same, ErrSamples is among the warnings.
 //
 // All this is of a system that stays as it is. One that gets worse while it is searched (a leak, a disk that fills, heat) has no one
 // limit. Where a probe missed the SLO by more than an earlier one at the same rate or a higher one, beyond what chance

@@ -95,7 +95,11 @@ func (l *Limit) decide(s *search, b bracket) {
 	e := s.estimate()
 	switch {
 	case e.near >= nearLeast && !math.IsInf(e.hi, 1):
-		l.State, l.Rate, l.Lo, l.Hi, l.Objective = Found, e.rate, e.lo, e.hi, e.objective
+		l.State, l.Objective = Found, e.objective
+		if wide := (e.hi-e.lo)/2 > goodEstimate*e.rate; wide { // verdicts say more
+			e = s.within(e, b)
+		}
+		l.Rate, l.Lo, l.Hi = e.rate, e.lo, e.hi
 	case math.IsNaN(l.Bracket[1]): // nothing was missed
 		if l.Lo > 0 {
 			l.State = AtLeast
@@ -111,6 +115,26 @@ func (l *Limit) decide(s *search, b bracket) {
 		within := s.samples(b)
 		l.State, l.Rate = Found, (within.lo+within.hi)/2
 	}
+}
+
+// within is the estimate with an interval that ends at verdicts: at the lowest missed, and at the highest met of a probe that was long
+// enough at the limit too, where neighbours are alike for longer.
+func (s *search) within(e estimate, b bracket) estimate {
+	lo, hi := e.lo, e.hi
+	if !b.client {
+		hi = min(hi, b.hi)
+	}
+	least := correlated * s.alike(e.rate)
+	for _, p := range s.probes {
+		if p.Verdict == goodput.Met && !p.ClientLimited() && float64(p.Report.Offered) >= least && p.Rate < hi {
+			lo = max(lo, p.Rate)
+		}
+	}
+	if lo >= hi {
+		return e
+	}
+	e.rate, e.lo, e.hi = min(max(e.rate, lo), hi), lo, hi
+	return e
 }
 
 func (l *Limit) warnings(s *search, b bracket) {
